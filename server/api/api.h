@@ -12,6 +12,7 @@
 #include "decoder/base/err.h"
 #include "server/base/config.h"
 #include "server/base/text/json.h"
+#include "server/base/text/members.h"
 #include "server/catalogue/storage/shared_files.h"
 #include "server/derive/delete.h"
 #include "server/http/http.h"
@@ -77,46 +78,6 @@ enum { TW_MAX_SMALL_BODY = 64 << 10 };
 /* A route whose `json` is set takes a small JSON object: completes the route.  TW_BAD_REQUEST with
  * the offset of the error. */
 void tw_api_take_json(struct tw_route *route);
-/* A text member that is shown to users: at most `max` bytes, no control characters except, if
- * `lines`, line ends and tabs.  TW_BAD_REQUEST names it. */
-enum tw_status tw_api_text(const json_t *body, const char *name, size_t max, bool lines,
-        const char **ret, struct tw_err *err) TW_MUST_USE;
-
-/* Members of a JSON body as data: what each may be, and where its value is stored. */
-enum tw_member_kind {
-	TW_MEMBER_TEXT,   /* const char *, as tw_api_text; valid as long as the body */
-	TW_MEMBER_LINES,  /* of several lines */
-	TW_MEMBER_FLAG,   /* bool */
-	TW_MEMBER_NUMBER, /* int64_t, uint32_t */
-	TW_MEMBER_WORD,   /* an enum: index in `words` */
-	TW_MEMBER_OTHER   /* known, but read by the caller */
-};
-
-struct tw_member {
-	const char *name; /* NULL ends a table */
-	enum tw_member_kind kind;
-	bool required, or_null; /* null: as if absent */
-	size_t offset, bytes;
-	int64_t min, max; /* NUMBER; TEXT, LINES: max bytes */
-	const char *const *words;
-	const char *refusal; /* NULL, or the message for an invalid number */
-};
-
-#define TW_MEMBER(kind_, T, member, ...)                                                           \
-	{                                                                                          \
-		.name = #member, .kind = (kind_), .offset = offsetof(T, member),                   \
-		.bytes = sizeof((T *)NULL)->member, __VA_ARGS__                                    \
-	}
-
-/* Reads the members that the body has into the struct; others keep their values.  TW_BAD_REQUEST
- * names the first invalid one. */
-enum tw_status tw_api_members(
-        const json_t *body, const struct tw_member *of, void *io, struct tw_err *err) TW_MUST_USE;
-/* TW_BAD_REQUEST if the body has other members, or fewer than `least`; the message lists the known
- * ones between the two texts. */
-enum tw_status tw_api_only(const json_t *body, const struct tw_member *of, size_t least,
-        const char *before, const char *after, struct tw_err *err) TW_MUST_USE;
-
 /* The deadline of the request's response. */
 struct tw_deadline tw_api_deadline(struct tw_req *r);
 

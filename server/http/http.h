@@ -97,10 +97,6 @@ int tw_req_enum(const struct tw_req *r, const char *name);
 /* Of an optional number: dflt if it is absent or not declared. */
 int64_t tw_req_number_or(const struct tw_req *r, const char *name, int64_t dflt);
 
-/* Which of `names` (ended by NULL) the text is; TW_BAD_REQUEST names the field and lists them. */
-enum tw_status tw_enum_of_name(const char *name, const char *text, const char *const *names,
-        unsigned *ret, struct tw_err *err) TW_MUST_USE;
-
 struct tw_config;
 struct tw_fleet_request;
 struct tw_req;

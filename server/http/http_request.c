@@ -11,6 +11,7 @@
 
 #include "decoder/base/lookup.h"
 #include "server/base/role.h"
+#include "server/base/text/members.h"
 #include "server/http/http_int.h"
 
 /* --- the target --- */
@@ -401,26 +402,6 @@ static bool parse_flag(const char *text, bool *ret)
 {
 	*ret = strcmp(text, "1") == 0 || strcmp(text, "true") == 0;
 	return *ret || strcmp(text, "0") == 0 || strcmp(text, "false") == 0;
-}
-
-enum tw_status tw_enum_of_name(const char *name, const char *text, const char *const *names,
-        unsigned *ret, struct tw_err *err)
-{
-	char all[160] = "";
-	size_t len = 0;
-
-	for (unsigned i = 0; names[i]; i++) {
-		const char *before = i == 0 ? "" : names[i + 1] ? ", " : " or ";
-		int n = snprintf(all + len, sizeof all - len, "%s%s", before, names[i]);
-
-		if (strcmp(names[i], text) == 0) {
-			*ret = i;
-			return TW_OK;
-		}
-		if (n > 0 && (size_t)n < sizeof all - len)
-			len += (size_t)n;
-	}
-	return tw_fail(err, TW_BAD_REQUEST, "%s is %s, not %.60s", name, all, text);
 }
 
 static enum tw_status check_value(const struct tw_param *p, const char *text, struct tw_err *err)

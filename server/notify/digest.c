@@ -6,6 +6,7 @@
 #include "decoder/base/order.h"
 #include "server/base/clock.h"
 #include "server/base/text/json.h"
+#include "server/base/text/members.h"
 #include "server/catalogue/access/catalogue_setting.h"
 #include "server/catalogue/catalogue_row.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
@@ -19,32 +20,6 @@ enum { METHODS_PER_CHECK = 64 };
 static const char *const every_words[] = {"off", "daily", "weekly", NULL};
 
 /* --- rules --- */
-
-static enum tw_status read_every(const json_t *doc, unsigned *ret, struct tw_err *err)
-{
-	const json_t *at = json_object_get(doc, "every");
-	const char *word = at ? json_string_value(at) : "off";
-
-	for (unsigned i = 0; word && every_words[i]; i++)
-		if (strcmp(every_words[i], word) == 0) {
-			*ret = i;
-			return TW_OK;
-		}
-	return tw_fail(err, TW_BAD_REQUEST, "every must be off, daily or weekly");
-}
-
-static enum tw_status read_number(const json_t *doc, const char *key, unsigned most, unsigned dflt,
-        unsigned *ret, struct tw_err *err)
-{
-	const json_t *at = json_object_get(doc, key);
-	const json_int_t v = at ? json_integer_value(at) : (json_int_t)dflt;
-
-	if ((at && !json_is_integer(at)) || v < 0 || v > (json_int_t)most)
-		return tw_fail(
-		        err, TW_BAD_REQUEST, "%s must be a whole number from 0 to %u", key, most);
-	*ret = (unsigned)v;
-	return TW_OK;
-}
 
 static enum tw_status read_mail(const json_t *doc, struct tw_digest_rules *ret, struct tw_err *err)
 {
@@ -68,35 +43,26 @@ static enum tw_status read_mail(const json_t *doc, struct tw_digest_rules *ret, 
 	return TW_OK;
 }
 
-static enum tw_status refuse_unknown(const json_t *doc, struct tw_err *err)
-{
-	static const char *const known[] = {"every", "hour", "weekday", "webhook", "mail", NULL};
-
-	if (tw_json_has_only(doc, known))
-		return TW_OK;
-	return tw_fail(err, TW_BAD_REQUEST,
-	        "the only fields of a digest are every, hour, weekday, webhook and mail");
-}
+static const struct tw_member members[] = {
+        TW_MEMBER(TW_MEMBER_WORD, struct tw_digest_rules, every, .words = every_words),
+        TW_MEMBER(TW_MEMBER_NUMBER, struct tw_digest_rules, hour, .max = 23),
+        TW_MEMBER(TW_MEMBER_NUMBER, struct tw_digest_rules, weekday, .max = 6),
+        TW_MEMBER(TW_MEMBER_FLAG, struct tw_digest_rules, webhook),
+        {.name = "mail", .kind = TW_MEMBER_OTHER},
+        {0},
+};
 
 enum tw_status tw_digest_rules_read(
         const json_t *doc, struct tw_digest_rules *ret, struct tw_err *err)
 {
-	const json_t *webhook = json_object_get(doc, "webhook");
-	struct tw_digest_rules r = {.webhook = webhook ? json_is_true(webhook) : true};
-	unsigned every = 0;
-	enum tw_status st = refuse_unknown(doc, err);
+	struct tw_digest_rules r = {
+	        .every = TW_DIGEST_OFF, .hour = 7, .weekday = 1, .webhook = true};
+	enum tw_status st = tw_members_known(doc, members, err);
 
-	if (st == TW_OK && webhook && !json_is_boolean(webhook))
-		st = tw_fail(err, TW_BAD_REQUEST, "webhook must be true or false");
 	if (st == TW_OK)
-		st = read_every(doc, &every, err);
-	if (st == TW_OK)
-		st = read_number(doc, "hour", 23, 7, &r.hour, err);
-	if (st == TW_OK)
-		st = read_number(doc, "weekday", 6, 1, &r.weekday, err);
+		st = tw_members_read(doc, members, &r, err);
 	if (st == TW_OK)
 		st = read_mail(doc, &r, err);
-	r.every = (enum tw_digest_every)every;
 	if (st == TW_OK)
 		*ret = r;
 	return st;

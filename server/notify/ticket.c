@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "server/base/text/json.h"
+#include "server/base/text/members.h"
 #include "server/catalogue/access/catalogue_setting.h"
 #include "server/catalogue/notify/hook.h"
 
@@ -119,34 +120,17 @@ static enum tw_status check_assignees(const json_t *doc, struct tw_err *err)
 	return TW_OK;
 }
 
-static enum tw_status check_texts(const json_t *doc, struct tw_err *err)
-{
-	static const char *const texts[] = {"api", "repository", "user", "issue_type"};
-
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-		const json_t *value = json_object_get(doc, texts[i]);
-
-		if (value && !json_is_string(value))
-			return tw_fail(err, TW_BAD_REQUEST, "%s must be a text", texts[i]);
-		if (value && tw_check_text(texts[i], json_string_value(value), err) != TW_OK)
-			return TW_BAD_REQUEST;
-	}
-	if (strchr(tw_json_text(doc, "user"), ':'))
-		return tw_fail(err, TW_BAD_REQUEST, "user must not contain a colon");
-	return TW_OK;
-}
-
-static enum tw_status check_known(const json_t *doc, struct tw_err *err)
-{
-	static const char *const known[] = {"for", "template", "api", "repository", "user",
-	        "labels", "assignees", "issue_type", NULL};
-
-	if (tw_json_has_only(doc, known))
-		return TW_OK;
-	return tw_fail(err, TW_BAD_REQUEST,
-	        "the only fields of a tracker are for, template, api, repository, user, token, "
-	        "labels, assignees and issue_type");
-}
+static const struct tw_member members[] = {
+        {.name = "for", .kind = TW_MEMBER_OTHER},
+        {.name = "template", .kind = TW_MEMBER_OTHER},
+        {.name = "api", .kind = TW_MEMBER_TEXT, .max = TW_MAX_TEXT},
+        {.name = "repository", .kind = TW_MEMBER_TEXT, .max = TW_MAX_TEXT},
+        {.name = "user", .kind = TW_MEMBER_TEXT, .max = TW_MAX_TEXT},
+        {.name = "labels", .kind = TW_MEMBER_OTHER},
+        {.name = "assignees", .kind = TW_MEMBER_OTHER},
+        {.name = "issue_type", .kind = TW_MEMBER_TEXT, .max = TW_MAX_TEXT},
+        {0},
+};
 
 bool tw_tracker_has_api(const json_t *doc)
 {
@@ -156,12 +140,14 @@ bool tw_tracker_has_api(const json_t *doc)
 enum tw_status tw_tracker_check(const json_t *doc, struct tw_err *err)
 {
 	const char *api = tw_json_text(doc, "api");
-	enum tw_status st = check_known(doc, err);
+	enum tw_status st = tw_members_known(doc, members, err);
 
 	if (st == TW_OK)
 		st = tw_issue_template(doc, err);
 	if (st == TW_OK)
-		st = check_texts(doc, err);
+		st = tw_members_read(doc, members, NULL, err);
+	if (st == TW_OK && strchr(tw_json_text(doc, "user"), ':'))
+		st = tw_fail(err, TW_BAD_REQUEST, "user must not contain a colon");
 	if (st == TW_OK)
 		st = check_labels(doc, err);
 	if (st == TW_OK)

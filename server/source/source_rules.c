@@ -1,13 +1,11 @@
 #include "server/source/source_rules.h"
+#include "server/base/text/members.h"
 #include "server/catalogue/access/catalogue_setting.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { PREFIX_BYTES = 200, ROOT_BYTES = 200, REF_BYTES = 200, STARS_MAX = 4, WHAT_BYTES = 100 };
-
-static const char *const members[] = {"name", "packages", "link", "commit_link", "roots", "refs",
-        "clone", "owners", "show_emails", NULL};
 
 const char *tw_source_text(const json_t *repository, const char *key)
 {
@@ -17,11 +15,6 @@ const char *tw_source_text(const json_t *repository, const char *key)
 }
 
 /* --- validation --- */
-
-static enum tw_status wrong(const char *repository, const char *what, struct tw_err *err)
-{
-	return tw_fail(err, TW_BAD_REQUEST, "repository %.64s: %s", repository, what);
-}
 
 /* Letters, digits and . _ - without a leading dot: a plain folder name. */
 static bool is_name(const char *s)
@@ -83,126 +76,76 @@ static bool is_ref(const char *s)
 	return any && is_text(s, REF_BYTES) && !strpbrk(s, " ~^:?*[\\") && !strstr(s, "..");
 }
 
-struct list_rule {
-	const char *key;
-	bool (*fits)(const char *);
-	const char *why;
+#define LIST(name_, fits_, form_)                                                                  \
+	{                                                                                          \
+		.name = (name_), .kind = TW_MEMBER_TEXTS, .max = TW_SOURCE_LIST, .fits = (fits_),  \
+		.form = (form_)                                                                    \
+	}
+static const struct tw_member members[] = {
+        {.name = "name", .kind = TW_MEMBER_OTHER},
+        LIST("packages", is_prefix, "a prefix of class names, like com.example."),
+        {.name = "link", .kind = TW_MEMBER_OTHER},
+        {.name = "commit_link", .kind = TW_MEMBER_OTHER},
+        LIST("roots", is_path,
+                "a folder from the root of the repository, like app/src/main/java; * and ** match "
+                "folders"),
+        LIST("refs", is_ref,
+                "the name of a tag or branch with {version} or {build} in it, like v{version}"),
+        {.name = "clone",
+                .kind = TW_MEMBER_TEXT,
+                .max = TW_SOURCE_NAME_BYTES,
+                .fits = is_name,
+                .form = "the name of a folder: letters, digits and . _ -, no dot in front"},
+        {.name = "owners",
+                .kind = TW_MEMBER_TEXT,
+                .max = ROOT_BYTES,
+                .fits = is_file,
+                .form = "the path of a file in the repository, like .github/CODEOWNERS"},
+        {.name = "show_emails", .kind = TW_MEMBER_FLAG},
+        {0},
 };
 
-static enum tw_status check_list(
-        const char *name, const json_t *r, const struct list_rule *rule, struct tw_err *err)
-{
-	const json_t *list = json_object_get(r, rule->key);
-	const json_t *v;
-	size_t i;
-
-	if (list && (!json_is_array(list) || json_array_size(list) > TW_SOURCE_LIST))
-		return tw_fail(err, TW_BAD_REQUEST,
-		        "repository %.64s: %s is a list of at most %d texts", name, rule->key,
-		        TW_SOURCE_LIST);
-	json_array_foreach((json_t *)(uintptr_t)list, i, v)
-	{
-		if (!json_is_string(v) || !rule->fits(json_string_value(v)))
-			return tw_fail(err, TW_BAD_REQUEST, "repository %.64s: %s: %s", name,
-			        rule->key, rule->why);
-	}
-	return TW_OK;
-}
-
-static enum tw_status check_lists(const char *name, const json_t *r, struct tw_err *err)
-{
-	static const struct list_rule rules[] = {
-	        {"packages", is_prefix, "a prefix of class names, like com.example."},
-	        {"roots", is_path,
-	                "a folder from the root of the repository, like app/src/main/java; * and "
-	                "** match folders"},
-	        {"refs", is_ref,
-	                "the name of a tag or branch with {version} or {build} in it, like "
-	                "v{version}"},
-	};
-	enum tw_status st = TW_OK;
-
-	for (size_t i = 0; st == TW_OK && i < sizeof rules / sizeof *rules; i++)
-		st = check_list(name, r, &rules[i], err);
-	return st;
-}
-
-static enum tw_status check_link(
-        const char *name, const json_t *r, const char *key, struct tw_err *err)
+static enum tw_status check_link(const json_t *r, const char *key, struct tw_err *err)
 {
 	const json_t *link = json_object_get(r, key);
-	char what[WHAT_BYTES];
 
-	(void)snprintf(what, sizeof what, "repository %.64s: %s", name, key);
 	if (!link || json_string_length(link) == 0)
-		return json_is_string(link) || !link ? TW_OK : wrong(name, "a link is a text", err);
-	return tw_link_check(what, json_string_value(link), strcmp(key, "link") == 0, err);
+		return json_is_string(link) || !link
+		               ? TW_OK
+		               : tw_fail(err, TW_BAD_REQUEST, "%s must be a text", key);
+	return tw_link_check(key, json_string_value(link), strcmp(key, "link") == 0, err);
 }
 
-static enum tw_status check_texts(const char *name, const json_t *r, struct tw_err *err)
+static enum tw_status check_members(const json_t *r, struct tw_err *err)
 {
-	const char *clone = tw_source_text(r, "clone");
-	const char *owners = tw_source_text(r, "owners");
-	const json_t *emails = json_object_get(r, "show_emails");
-	enum tw_status st = check_link(name, r, "link", err);
+	enum tw_status st = tw_members_known(r, members, err);
 
 	if (st == TW_OK)
-		st = check_link(name, r, "commit_link", err);
-	if (st != TW_OK)
-		return st;
-	if (*clone && !is_name(clone))
-		return wrong(name,
-		        "clone is the name of a folder: letters, digits and . _ -, no dot in front",
-		        err);
-	if (*owners && !is_file(owners))
-		return wrong(name,
-		        "owners is the path of a file in the repository, like .github/CODEOWNERS",
-		        err);
-	if (emails && !json_is_boolean(emails))
-		return wrong(name, "show_emails must be true or false", err);
-	if (!*clone && !*tw_source_text(r, "link"))
-		return wrong(name, "it has neither link nor clone", err);
-	return TW_OK;
-}
-
-static enum tw_status check_members(const char *repository, const json_t *r, struct tw_err *err)
-{
-	const char *name;
-	json_t *v;
-
-	json_object_foreach((json_t *)(uintptr_t)r, name, v)
-	{
-		size_t i = 0;
-
-		while (members[i] && strcmp(members[i], name) != 0)
-			i++;
-		if (!members[i])
-			return tw_fail(err, TW_BAD_REQUEST,
-			        "repository %.64s: %.64s is not a field of a repository",
-			        repository, name);
-		if ((i == 6 || i == 7) && !json_is_string(v))
-			return tw_fail(err, TW_BAD_REQUEST, "repository %.64s: %s is a text",
-			        repository, name);
-	}
-	return TW_OK;
+		st = tw_members_read(r, members, NULL, err);
+	if (st == TW_OK)
+		st = check_link(r, "link", err);
+	if (st == TW_OK)
+		st = check_link(r, "commit_link", err);
+	if (st == TW_OK && !*tw_source_text(r, "clone") && !*tw_source_text(r, "link"))
+		st = tw_fail(err, TW_BAD_REQUEST, "it has neither link nor clone");
+	return st;
 }
 
 static enum tw_status check_one(const json_t *all, size_t at, struct tw_err *err)
 {
 	const json_t *r = json_array_get(all, at);
 	const char *name = tw_source_text(r, "name");
-	enum tw_status st;
+	enum tw_status st = TW_OK;
 
 	if (!is_name(name))
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "repository %zu: a name has 1 to 64 letters, digits and . _ -", at + 1);
-	for (size_t i = 0; i < at; i++)
+	for (size_t i = 0; st == TW_OK && i < at; i++)
 		if (strcmp(tw_source_text(json_array_get(all, i), "name"), name) == 0)
-			return wrong(name, "the name is used twice", err);
-	st = check_members(name, r, err);
+			st = tw_fail(err, TW_BAD_REQUEST, "the name is used twice");
 	if (st == TW_OK)
-		st = check_lists(name, r, err);
-	return st == TW_OK ? check_texts(name, r, err) : st;
+		st = check_members(r, err);
+	return tw_fail_within(st, err, "repository %.64s", name);
 }
 
 enum tw_status tw_source_rules_check(const json_t *doc, struct tw_err *err)

@@ -20,6 +20,11 @@ const NOT_THE_PAGE = new RegExp('^server/(?:\\w+/)*(' + [
 const DECODES = /^server\/decode\/(child|worker|compile_mapping|jobs_map)\.c$|^decoder/;
 const HIDDEN = /^TW_(IO|BUG)$/; // the answer tells of the log instead; of a decode they are told
 
+/** What a value is, by a table of members: after `.form =`, or as the last text of a macro of such a line. */
+const forms = (s: Source): string[] => [
+	...s.tokens.flatMap((t, i) => (t === 'form' && s.tokens[i - 1] === '.' ? textsOf(s.tokens.slice(i + 2, s.tokens.findIndex((o, k) => k > i && /^[,}]$/.test(o))), s) : [])),
+	...callsOf(s, /^(TEXT|LIST)$/).flatMap(({ args }) => (args[2] ? textsOf(args[2], s) : [])),
+];
 const wordy = (text: string) => /[A-Za-z]{2,} [a-z]{2,}/.test(text);
 const at = (name: string): Source => SOURCES.find((s) => s.name.endsWith(`/${name}`))!;
 
@@ -33,7 +38,7 @@ function refusals(s: Source): string[] {
 
 const ofCalls = (file: string, names: RegExp): string[] => callsOf(at(file), names).flatMap(({ args }) => args.flatMap((a) => textsOf(a, at(file))));
 const ofDefs = (file: string, name: RegExp, ...places: number[]): string[] => callsOf(at(file), name).flatMap(({ args }) => places.flatMap((i) => textsOf(args[i], at(file))));
-const WRONG = { anr_rules: 'rule 1: ', capture: 'capture rule r: ', source_rules: 'repository r: ', detect_read: 'rule 1 (id): member: ' }; // what stands before a refusal of theirs
+const WITHIN = { anr_rules: 'rule 1: ', capture: 'capture rule r: ', source_rules: 'repository r: ', detect_read: 'rule 1 (id): ' }; // what stands before a refusal of theirs
 const PRINTS = /^(tw_arena_printf|snprintf)$/;
 
 /** Everything of the server that a page shows and that is a sentence, and by which its values stand. */
@@ -41,7 +46,8 @@ function shown(): string[] {
 	const page = SOURCES.filter((s) => /\.[ch]$/.test(s.name) && !NOT_THE_PAGE.test(s.name));
 	return [...new Set([
 		...page.flatMap(refusals).filter((f) => wordy(sample(f))),
-		...Object.entries(WRONG).flatMap(([f, before]) => ofCalls(`${f}.c`, /^wrong$/).filter(wordy).map((what) => before + what)),
+		...page.flatMap(forms).filter(wordy).map((form) => `member: ${form}`),
+		...Object.entries(WITHIN).flatMap(([f, before]) => [...forms(at(`${f}.c`)).map((form) => `member: ${form}`), ...refusals(at(`${f}.c`))].filter((t) => wordy(sample(t)) && !/^(rules|repositories|rule %zu|capture rule|repository) /.test(t)).map((what) => before + what)),
 		...ofCalls('source_link.c', /^refuse$/).filter(wordy).map((why) => `repository r: link ${why}`),
 		...ofCalls('api_source.c', /^say_why$/).filter(wordy),
 		...ofCalls('anr_cause.c', PRINTS).filter((f) => wordy(sample(f)) && !/^%s%s|^Lock%s%s|^an unnamed lock/.test(f)), // lists, and what has two forms, which stand below

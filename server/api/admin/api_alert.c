@@ -122,7 +122,7 @@ static enum tw_status read_new(
         struct tw_req *r, const json_t *body, struct tw_alert_rule *ret, struct tw_err *err)
 {
 	enum tw_status st =
-	        tw_api_only(body, members, 0, "the only fields of an alert rule are ", "", err);
+	        tw_members_only(body, members, 0, "the only fields of an alert rule are ", "", err);
 
 	*ret = (struct tw_alert_rule){.id = "",
 	        .name = "",
@@ -136,7 +136,7 @@ static enum tw_status read_new(
 	        .min_traces = MIN_TRACES,
 	        .mail = true};
 	if (st == TW_OK)
-		st = tw_api_members(body, members, ret, err);
+		st = tw_members_read(body, members, ret, err);
 	if (st == TW_OK && tw_alert_is_of_method(ret->kind) != (*ret->method != '\0'))
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "method_self and method_share need a method, and other kinds have none");
@@ -145,11 +145,11 @@ static enum tw_status read_new(
 
 static enum tw_status read_changes(const json_t *body, struct tw_alert_rule *io, struct tw_err *err)
 {
-	enum tw_status st = tw_api_only(body, changeable, 0, "only ",
+	enum tw_status st = tw_members_only(body, changeable, 0, "only ",
 	        " of an alert rule can be changed: add a rule for another figure", err);
 
 	if (st == TW_OK)
-		st = tw_api_members(body, changeable, io, err);
+		st = tw_members_read(body, changeable, io, err);
 	return st == TW_OK ? read_threshold(body, io, err) : st;
 }
 

@@ -41,7 +41,7 @@ static enum tw_status set_filter(struct tw_req *r, const json_t *body, struct tw
 	enum tw_status st = read_name(r, &row.name, err);
 
 	if (st == TW_OK)
-		st = tw_api_text(body, "query", TW_FILTER_QUERY_BYTES, false, &row.query, err);
+		st = tw_member_text(body, "query", TW_FILTER_QUERY_BYTES, false, &row.query, err);
 	if (st == TW_OK) {
 		row.author = tw_api_author(r);
 		st = tw_catalogue_filter_set(tw_api_catalogue(r), tw_api_project(r), &row, err);

@@ -163,10 +163,10 @@ static enum tw_status read_events(const json_t *body, unsigned *io, struct tw_er
 static enum tw_status read_hook(const json_t *body, struct tw_webhook *io, struct tw_err *err)
 {
 	enum tw_status st =
-	        tw_api_only(body, members, 0, "the only fields of a webhook are ", "", err);
+	        tw_members_only(body, members, 0, "the only fields of a webhook are ", "", err);
 
 	if (st == TW_OK)
-		st = tw_api_members(body, members, io, err);
+		st = tw_members_read(body, members, io, err);
 	if (st == TW_OK)
 		st = tw_hook_url(io->url, err);
 	return st == TW_OK ? read_events(body, &io->events, err) : st;
@@ -226,7 +226,7 @@ static enum tw_status change(struct tw_req *r, const json_t *body, struct tw_err
 	if (st == TW_OK)
 		st = refuse_private(r, h.url, was, err);
 	if (st == TW_OK)
-		st = tw_api_members(body, flag_members, &flags, err);
+		st = tw_members_read(body, flag_members, &flags, err);
 	if (st == TW_OK && flags.new_secret)
 		st = new_encrypted(r, secret, encrypted, err);
 	if (st != TW_OK)

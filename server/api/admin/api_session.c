@@ -341,7 +341,7 @@ static enum tw_status create_project(struct tw_req *r, const json_t *body, struc
 	char id[TW_ID_BYTES];
 	const char *name;
 	bool is_new;
-	enum tw_status st = tw_api_text(body, "name", NAME_BYTES, false, &name, err);
+	enum tw_status st = tw_member_text(body, "name", NAME_BYTES, false, &name, err);
 
 	if (st == TW_OK && strspn(name, " ") == strlen(name))
 		st = tw_fail(err, TW_BAD_REQUEST, "name must not be empty");

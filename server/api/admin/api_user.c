@@ -120,7 +120,7 @@ static enum tw_status make_user(struct tw_req *r, const json_t *body, struct tw_
 	enum tw_status st = tw_user_name(value ? value : "", name, err);
 
 	if (st == TW_OK)
-		st = tw_api_members(body, admin_member, &flags, err);
+		st = tw_members_read(body, admin_member, &flags, err);
 	if (st == TW_OK)
 		st = get_password(body, name, hash, err);
 	if (st == TW_OK)
@@ -149,7 +149,7 @@ static enum tw_status read_change(const json_t *body, const struct tw_user *user
         struct tw_user_change *ret, struct tw_err *err)
 {
 	struct flags to = {user->is_disabled, user->is_admin};
-	enum tw_status st = tw_api_members(body, flag_members, &to, err);
+	enum tw_status st = tw_members_read(body, flag_members, &to, err);
 
 	if (st == TW_OK)
 		st = get_password(body, user->name, hash, err);

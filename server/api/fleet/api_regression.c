@@ -118,13 +118,13 @@ static const struct tw_member members[] = {
         TW_MEMBER(TW_MEMBER_TEXT, struct tw_triage, owner, .max = OWNER_BYTES),
         TW_MEMBER(TW_MEMBER_LINES, struct tw_triage, note, .max = NOTE_BYTES),
         TW_MEMBER(TW_MEMBER_NUMBER, struct tw_triage, muted_until_ms, .max = TW_LAST_MS,
-                .refusal = "muted_until_ms is milliseconds since 1970; 0: not muted"),
+                .form = "milliseconds since 1970; 0: not muted"),
         {0},
 };
 
 enum tw_status tw_triage_read(const json_t *body, struct tw_triage *io, struct tw_err *err)
 {
-	return tw_api_members(body, members, io, err);
+	return tw_members_read(body, members, io, err);
 }
 
 static enum tw_status triage(struct tw_req *r, const json_t *body, struct tw_err *err)
@@ -137,7 +137,7 @@ static enum tw_status triage(struct tw_req *r, const json_t *body, struct tw_err
 		return st;
 	item = (struct tw_triage_item){TW_TRIAGE_REGRESSION, row.id,
 	        {row.status, row.of.fixed_in, row.owner, row.note, row.muted_until_ms}};
-	st = tw_api_only(body, members, 1, "only ", " of a regression can be changed", err);
+	st = tw_members_only(body, members, 1, "only ", " of a regression can be changed", err);
 	if (st == TW_OK)
 		st = tw_triage_read(body, &item.what, err);
 	if (st == TW_OK)

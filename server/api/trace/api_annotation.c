@@ -140,7 +140,7 @@ static enum tw_status check_place(
 
 static enum tw_status read_text(const json_t *body, const char **ret, struct tw_err *err)
 {
-	enum tw_status st = tw_api_text(body, "text", TW_ANNOTATION_BYTES, true, ret, err);
+	enum tw_status st = tw_member_text(body, "text", TW_ANNOTATION_BYTES, true, ret, err);
 
 	if (st == TW_OK && strspn(*ret, " \t\n") == strlen(*ret))
 		return tw_fail(err, TW_BAD_REQUEST, "text must not be empty");
@@ -154,7 +154,7 @@ static enum tw_status read_annotation(const struct tw_view *v, const json_t *bod
 	enum tw_status st = read_text(body, &a.text, err);
 
 	if (st == TW_OK)
-		st = tw_api_members(body, places, &a, err);
+		st = tw_members_read(body, places, &a, err);
 	if (st == TW_OK)
 		st = check_place(v, &a, err);
 	if (st != TW_OK)

@@ -57,10 +57,10 @@ static enum tw_status read_marks(
         struct tw_req *r, const json_t *body, struct tw_trace_marks *m, struct tw_err *err)
 {
 	enum tw_status st =
-	        tw_api_only(body, members, 1, "only ", " of a trace can be changed", err);
+	        tw_members_only(body, members, 1, "only ", " of a trace can be changed", err);
 
 	if (st == TW_OK)
-		st = tw_api_members(body, members, m, err);
+		st = tw_members_read(body, members, m, err);
 	m->sets_pinned = json_object_get(body, "pinned") != NULL;
 	return st == TW_OK ? read_tags(body, tw_req_arena(r), m, err) : st;
 }

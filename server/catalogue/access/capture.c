@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "server/base/secret.h"
+#include "server/base/text/json.h"
+#include "server/base/text/members.h"
 #include "server/catalogue/access/catalogue_setting.h"
 
 enum { VALID_LEAST_S = 60, VALID_MOST_S = 86400, STARS_MAX = 4, DEVICE_ID_BYTES = 512 };
@@ -11,15 +13,7 @@ enum { VALID_LEAST_S = 60, VALID_MOST_S = 86400, STARS_MAX = 4, DEVICE_ID_BYTES 
 static const char *const conditions[] = {"app", "version_name", "device", "os", NULL};
 enum { CONDITIONS = sizeof conditions / sizeof *conditions - 1 };
 
-static const char *const members[] = {
-        "name", "enabled", "scenario", "where", "share", "per_day", "record", NULL};
-
 /* --- validation --- */
-
-static enum tw_status wrong(const char *rule, const char *what, struct tw_err *err)
-{
-	return tw_fail(err, TW_BAD_REQUEST, "capture rule %.64s: %s", rule, what);
-}
 
 /* Names are used in URLs and counters: letters, digits and . _ - */
 static bool is_name(const char *s)
@@ -30,115 +24,77 @@ static bool is_name(const char *s)
 }
 
 /* Many stars would make matching slow. */
-static bool is_pattern(const json_t *v)
+static bool is_pattern(const char *s)
 {
-	const char *s = json_string_value(v);
 	unsigned stars = 0;
 
-	if (!s || !*s || strlen(s) > TW_CAPTURE_PATTERN_BYTES)
+	if (!*s || strlen(s) > TW_CAPTURE_PATTERN_BYTES)
 		return false;
 	for (const char *p = s; *p; p++)
 		stars += *p == '*';
 	return stars <= STARS_MAX;
 }
 
-static bool is_one_of(const char *const *words, const char *name)
-{
-	for (; *words; words++)
-		if (strcmp(*words, name) == 0)
-			return true;
-	return false;
-}
-
-static enum tw_status check_where(const char *rule, const json_t *where, struct tw_err *err)
-{
-	const char *name;
-	json_t *patterns;
-	json_t *pattern;
-	size_t i;
-
-	if (where && !json_is_object(where))
-		return wrong(rule, "where must be an object", err);
-	json_object_foreach((json_t *)(uintptr_t)where, name, patterns)
-	{
-		if (!is_one_of(conditions, name))
-			return wrong(rule, "where knows app, version_name, device and os", err);
-		if (!json_is_array(patterns) || json_array_size(patterns) > TW_CAPTURE_PATTERNS_MAX)
-			return wrong(rule, "where has lists of at most 20 patterns", err);
-		json_array_foreach(patterns, i, pattern)
-		{
-			if (!is_pattern(pattern))
-				return wrong(rule,
-				        "a pattern has 1 to 64 bytes and at most 4 stars", err);
-		}
+#define PATTERNS(name_)                                                                            \
+	{                                                                                          \
+		.name = (name_), .kind = TW_MEMBER_TEXTS, .max = TW_CAPTURE_PATTERNS_MAX,          \
+		.fits = is_pattern, .form = "a pattern has 1 to 64 bytes and at most 4 stars"      \
 	}
-	return TW_OK;
-}
+static const struct tw_member where_members[] = {
+        PATTERNS("app"), PATTERNS("version_name"), PATTERNS("device"), PATTERNS("os"), {0}};
 
-static enum tw_status check_amounts(const char *rule, const json_t *r, struct tw_err *err)
+static const struct tw_member members[] = {
+        {.name = "name", .kind = TW_MEMBER_OTHER},
+        {.name = "enabled", .kind = TW_MEMBER_FLAG},
+        {.name = "scenario",
+                .kind = TW_MEMBER_TEXT,
+                .max = TW_CAPTURE_NAME_MAX,
+                .form = "a text of at most 64 bytes"},
+        {.name = "where", .kind = TW_MEMBER_OBJECT},
+        {.name = "share", .kind = TW_MEMBER_REAL, .max = 1},
+        {.name = "per_day",
+                .kind = TW_MEMBER_NUMBER,
+                .max = INT64_MAX,
+                .bytes = sizeof(int64_t),
+                .form = "a whole number of traces, 0: unlimited"},
+        {.name = "record", .kind = TW_MEMBER_OBJECT},
+        {0},
+};
+
+static enum tw_status check_members(const json_t *r, struct tw_err *err)
 {
-	const json_t *share = json_object_get(r, "share");
-	const json_t *per_day = json_object_get(r, "per_day");
-	double s = json_number_value(share);
-
-	if (share && (!json_is_number(share) || !(s >= 0 && s <= 1)))
-		return wrong(rule, "share is a number from 0 to 1", err);
-	if (per_day && (!json_is_integer(per_day) || json_integer_value(per_day) < 0))
-		return wrong(rule, "per_day is a whole number of traces, 0: unlimited", err);
-	return TW_OK;
-}
-
-static enum tw_status check_texts(const char *rule, const json_t *r, struct tw_err *err)
-{
-	const json_t *scenario = json_object_get(r, "scenario");
-	const json_t *on = json_object_get(r, "enabled");
 	const json_t *record = json_object_get(r, "record");
+	const json_t *where = json_object_get(r, "where");
+	enum tw_status st = tw_members_known(r, members, err);
 
-	if (scenario &&
-	        (!json_is_string(scenario) || json_string_length(scenario) > TW_CAPTURE_NAME_MAX))
-		return wrong(rule, "scenario is a text of at most 64 bytes", err);
-	if (on && !json_is_boolean(on))
-		return wrong(rule, "enabled must be true or false", err);
-	if (record && !json_is_object(record))
-		return wrong(rule, "record must be an object", err);
-	if (record && json_dumpb(record, NULL, 0, JSON_COMPACT) > TW_CAPTURE_RECORD_BYTES)
-		return wrong(rule, "record is longer than 4096 bytes", err);
-	return TW_OK;
-}
-
-static enum tw_status check_members(const char *rule, const json_t *r, struct tw_err *err)
-{
-	const char *name;
-	json_t *v;
-
-	json_object_foreach((json_t *)(uintptr_t)r, name, v)
-	{
-		if (!is_one_of(members, name))
-			return tw_fail(err, TW_BAD_REQUEST,
-			        "capture rule %.64s: unknown member %.64s", rule, name);
-	}
-	return TW_OK;
+	if (st == TW_OK)
+		st = tw_members_read(r, members, NULL, err);
+	if (st == TW_OK && record &&
+	        json_dumpb(record, NULL, 0, JSON_COMPACT) > TW_CAPTURE_RECORD_BYTES)
+		st = tw_fail(err, TW_BAD_REQUEST, "record is longer than 4096 bytes");
+	if (st != TW_OK || !where)
+		return st;
+	st = tw_members_known(where, where_members, err);
+	if (st == TW_OK)
+		st = tw_members_read(where, where_members, NULL, err);
+	return tw_fail_within(st, err, "where");
 }
 
 static enum tw_status check_rule(const json_t *rules, size_t at, struct tw_err *err)
 {
 	const json_t *r = json_array_get(rules, at);
-	const char *name = json_string_value(json_object_get(r, "name"));
-	enum tw_status st;
+	const char *name = tw_json_text(r, "name");
+	enum tw_status st = TW_OK;
 
-	if (!name || !is_name(name))
+	if (!is_name(name))
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "capture rule %zu: a name has 1 to 64 letters, digits and . _ -", at + 1);
-	for (size_t i = 0; i < at; i++)
-		if (strcmp(json_string_value(json_object_get(json_array_get(rules, i), "name")),
-		            name) == 0)
-			return wrong(name, "the name is used twice", err);
-	st = check_members(name, r, err);
+	for (size_t i = 0; st == TW_OK && i < at; i++)
+		if (strcmp(tw_json_text(json_array_get(rules, i), "name"), name) == 0)
+			st = tw_fail(err, TW_BAD_REQUEST, "the name is used twice");
 	if (st == TW_OK)
-		st = check_where(name, json_object_get(r, "where"), err);
-	if (st == TW_OK)
-		st = check_amounts(name, r, err);
-	return st == TW_OK ? check_texts(name, r, err) : st;
+		st = check_members(r, err);
+	return tw_fail_within(st, err, "capture rule %.64s", name);
 }
 
 enum tw_status tw_capture_check(const json_t *doc, struct tw_err *err)

@@ -2,10 +2,10 @@
  * detect_read.c - parses and validates a document of detector rules.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "decoder/base/arena.h"
+#include "server/base/text/members.h"
 #include "server/catalogue/access/catalogue_ruleset.h"
 #include "server/catalogue/access/catalogue_setting.h"
 #include "server/query/detect/detect_rules.h"
@@ -18,78 +18,15 @@ const char *const tw_detect_kinds[] = {"json", "io", "database", "bitmap", "bind
 
 enum { FRAME_MS_MAX = 60000 };
 
-static const char *const members[] = {"id", "kind", "title", "methods", "notes", "threads",
-        "threshold_ms", "severity", "message", "enabled", NULL};
 static const char *const severities[] = {"info", "warning", "error", NULL};
 
-struct reading { /* per rule */
-	const json_t *o;
-	size_t at;
-	size_t *expressions; /* number of expressions in all rules so far */
-};
+/* --- one rule --- */
 
-static bool is_in(const char *const *words, const char *word, unsigned *ret_at)
+static bool is_in(const char *const *words, const char *word)
 {
-	unsigned i = 0;
-
-	while (words[i] && strcmp(words[i], word) != 0)
-		i++;
-	*ret_at = i;
-	return words[i] != NULL;
-}
-
-/* Names a rule by its number and, if it has a valid one, its id. */
-static enum tw_status wrong(
-        const struct reading *r, const char *member, const char *what, struct tw_err *err)
-{
-	const char *id = json_string_value(json_object_get(r->o, "id"));
-
-	return tw_fail(err, TW_BAD_REQUEST, "rule %zu%s%.40s%s: %s: %s", r->at + 1, id ? " (" : "",
-	        id ? id : "", id ? ")" : "", member, what);
-}
-
-static enum tw_status check_members(const struct reading *r, struct tw_err *err)
-{
-	const char *name;
-	json_t *v;
-	unsigned at;
-
-	if (!json_is_object(r->o))
-		return tw_fail(err, TW_BAD_REQUEST, "rule %zu: a rule is an object", r->at + 1);
-	json_object_foreach((json_t *)(uintptr_t)r->o, name, v)
-	{
-		char member[41];
-
-		if (is_in(members, name, &at))
-			continue;
-		(void)tw_utf8_clean(member, sizeof member, tw_str_of(name));
-		return wrong(r, member,
-		        "is not a member of a rule; the members are id, kind, title, methods, "
-		        "notes, "
-		        "threads, threshold_ms, severity, message and enabled",
-		        err);
-	}
-	return TW_OK;
-}
-
-struct member {
-	const char *name;
-	const char *fallback; /* NULL: required */
-	size_t max;
-	const char *what;
-};
-
-static enum tw_status read_text(
-        const struct reading *r, const struct member *m, const char **ret, struct tw_err *err)
-{
-	const json_t *v = json_object_get(r->o, m->name);
-	const char *text = json_string_value(v);
-
-	*ret = v ? text : m->fallback;
-	if (!*ret || json_string_length(v) > m->max || (v && !text[0] && !m->fallback) ||
-	        (v && strlen(text) != json_string_length(v)) || tw_str_has_control(tw_str_of(*ret)))
-		return wrong(r, m->name, m->what, err);
-	return TW_OK;
+	while (*words && strcmp(*words, word) != 0)
+		words++;
+	return *words != NULL;
 }
 
 static bool is_id(const char *s)
@@ -97,147 +34,115 @@ static bool is_id(const char *s)
 	return strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789_-") == strlen(s);
 }
 
-static enum tw_status read_texts(
-        const struct reading *r, struct tw_detect_rule *rule, struct tw_err *err)
+static bool is_kind(const char *s)
 {
-	static const char id[] = "1 to 40 of a to z, 0 to 9, _ and -";
-	const struct {
-		struct member m;
-		const char **at;
-	} texts[] = {
-	        {{"id", NULL, TW_DETECT_ID_BYTES, id}, &rule->id},
-	        {{"kind", NULL, 40, "one of " KINDS}, &rule->kind},
-	        {{"title", NULL, TW_DETECT_TITLE_BYTES,
-	                 "a text of 1 to 100 bytes without control characters"},
-	                &rule->title},
-	        {{"threads", "main", TW_DETECT_TITLE_BYTES,
-	                 "main, others, all, or a name of at most 100 bytes, with * for any text"},
-	                &rule->threads},
-	        {{"severity", "warning", 40, "info, warning or error"}, &rule->severity},
-	        {{"message", "", TW_DETECT_MESSAGE_BYTES,
-	                 "a text of at most 300 bytes without control characters"},
-	                &rule->message},
-	};
-	enum tw_status st = TW_OK;
-
-	for (size_t i = 0; st == TW_OK && i < sizeof texts / sizeof *texts; i++)
-		st = read_text(r, &texts[i].m, texts[i].at, err);
-	return st == TW_OK && !is_id(rule->id) ? wrong(r, "id", id, err) : st;
+	return is_in(tw_detect_kinds, s);
 }
 
-static enum tw_status read_words(
-        const struct reading *r, struct tw_detect_rule *rule, struct tw_err *err)
+static bool is_severity(const char *s)
 {
-	const json_t *on = json_object_get(r->o, "enabled");
-	unsigned at;
-	enum tw_status st = read_texts(r, rule, err);
-
-	if (st != TW_OK)
-		return st;
-	if (!is_in(tw_detect_kinds, rule->kind, &at))
-		return wrong(r, "kind", "one of " KINDS, err);
-	if (!is_in(severities, rule->severity, &at))
-		return wrong(r, "severity", "info, warning or error", err);
-	if (!rule->threads[0])
-		return wrong(r, "threads", "main, others, all, or a name with *", err);
-	if (on && !json_is_boolean(on))
-		return wrong(r, "enabled", "true or false", err);
-	rule->on = !json_is_false(on);
-	return TW_OK;
+	return is_in(severities, s);
 }
 
-/* NaN and infinities are not valid JSON. */
-static enum tw_status read_threshold(
-        const struct reading *r, struct tw_detect_rule *rule, struct tw_err *err)
+static bool is_note(const char *s)
 {
-	const json_t *v = json_object_get(r->o, "threshold_ms");
-	double ms = json_number_value(v);
-
-	if (!json_is_number(v) || ms < 0 || ms > TW_DETECT_THRESHOLD_MS)
-		return wrong(r, "threshold_ms", "a number of milliseconds, 0 to 600000", err);
-	rule->threshold_ns = llround(ms * 1e6);
-	return TW_OK;
+	return tw_note_of_name(s) != TW_NOTE_COUNT;
 }
 
-static enum tw_status read_notes(
-        const struct reading *r, struct tw_detect_rule *rule, struct tw_err *err)
-{
-	const json_t *list = json_object_get(r->o, "notes");
+struct reading {
+	struct tw_detect_rule rule;
+	double threshold_ms;
+	const json_t *notes, *methods;
+};
 
-	if (list && (!json_is_array(list) || json_array_size(list) > TW_NOTE_COUNT))
-		return wrong(r, "notes", "a list of kinds of notes", err);
-	for (size_t i = 0; i < json_array_size(list); i++) {
-		const char *word = json_string_value(json_array_get(list, i));
-		enum tw_note_kind kind = word ? tw_note_of_name(word) : TW_NOTE_COUNT;
-
-		if (kind == TW_NOTE_COUNT)
-			return wrong(r, "notes",
-			        "each must be a kind of note, such as contention, wait, park, gc, "
-			        "io, binder or class_load",
-			        err);
-		rule->notes |= UINT64_C(1) << kind;
+#define FIELD(kind_, name_, member, ...)                                                           \
+	{                                                                                          \
+		.name = (name_), .kind = (kind_), .offset = offsetof(struct reading, member),      \
+		__VA_ARGS__                                                                        \
 	}
-	return TW_OK;
-}
+#define TEXT(member, max_, form_, ...)                                                             \
+	FIELD(TW_MEMBER_TEXT, #member, rule.member, .max = (max_), .form = (form_), __VA_ARGS__)
+static const struct tw_member members[] = {
+        TEXT(id, TW_DETECT_ID_BYTES, "1 to 40 of a to z, 0 to 9, _ and -", .required = true,
+                .min = 1, .fits = is_id),
+        TEXT(kind, 40, "one of " KINDS, .required = true, .min = 1, .fits = is_kind),
+        TEXT(title, TW_DETECT_TITLE_BYTES, "a text of 1 to 100 bytes without control characters",
+                .required = true, .min = 1),
+        FIELD(TW_MEMBER_TEXTS, "methods", methods, .max = TW_DETECT_PATTERNS_MAX,
+                .form = "each is a text"),
+        FIELD(TW_MEMBER_TEXTS, "notes", notes, .max = TW_NOTE_COUNT, .fits = is_note,
+                .form = "each must be a kind of note, such as contention, wait, park, gc, io, "
+                        "binder or class_load"),
+        TEXT(threads, TW_DETECT_TITLE_BYTES,
+                "main, others, all, or a name of at most 100 bytes, with * for any text", .min = 1),
+        FIELD(TW_MEMBER_REAL, "threshold_ms", threshold_ms, .required = true,
+                .max = TW_DETECT_THRESHOLD_MS, .form = "a number of milliseconds, 0 to 600000"),
+        TEXT(severity, 40, "info, warning or error", .min = 1, .fits = is_severity),
+        TEXT(message, TW_DETECT_MESSAGE_BYTES,
+                "a text of at most 300 bytes without control characters"),
+        FIELD(TW_MEMBER_FLAG, "enabled", rule.on),
+        {0},
+};
 
 static enum tw_status read_pattern(
-        const struct reading *r, struct tw_detect_rule *rule, const json_t *v, struct tw_err *err)
+        struct tw_detect_rule *rule, const json_t *v, size_t *io_expressions, struct tw_err *err)
 {
 	const struct tw_str text = {json_string_value(v), json_string_length(v)};
-	struct tw_err why = {.msg = ""};
-	char what[200];
+	char shown[64];
 	enum tw_status st;
 
-	if (!text.ptr)
-		return wrong(r, "methods", "each is a text", err);
-	*r->expressions += tw_name_pattern_is_expression(text);
-	if (*r->expressions > TW_DETECT_EXPRESSIONS_MAX)
-		return wrong(r, "methods", "all rules together have at most 40 /expressions/", err);
-	st = tw_name_pattern_init(&rule->patterns[rule->n_patterns], text, &why);
-	if (st == TW_OK)
-		rule->n_patterns++;
-	else if (st == TW_BAD_REQUEST) {
-		char shown[64];
-
-		(void)tw_utf8_clean(shown, sizeof shown, text);
-		(void)snprintf(what, sizeof what, "%s: %.110s", shown, why.msg);
-		return wrong(r, "methods", what, err);
-	} else
-		tw_err_copy(err, &why);
-	return st;
+	*io_expressions += tw_name_pattern_is_expression(text);
+	if (*io_expressions > TW_DETECT_EXPRESSIONS_MAX)
+		return tw_fail(
+		        err, TW_BAD_REQUEST, "all rules together have at most 40 /expressions/");
+	st = tw_name_pattern_init(&rule->patterns[rule->n_patterns], text, err);
+	rule->n_patterns += st == TW_OK;
+	(void)tw_utf8_clean(shown, sizeof shown, text);
+	return tw_fail_within(st, err, "%s", shown);
 }
 
-static enum tw_status read_methods(
-        const struct reading *r, struct tw_detect_rule *rule, struct tw_err *err)
+static enum tw_status read_methods(const struct reading *r, struct tw_detect_rule *rule,
+        size_t *io_expressions, struct tw_err *err)
 {
-	const json_t *list = json_object_get(r->o, "methods");
-	size_t n = json_array_size(list);
+	const size_t n = json_array_size(r->methods);
 	enum tw_status st = TW_OK;
 
-	if (list && (!json_is_array(list) || n > TW_DETECT_PATTERNS_MAX))
-		return wrong(r, "methods", "a list of at most 100 patterns of names", err);
 	if (n == 0 && !rule->notes)
-		return wrong(r, "methods", "set methods or notes", err);
+		return tw_fail(err, TW_BAD_REQUEST, "set methods or notes");
 	rule->patterns = tw_mem_zalloc(n + 1, sizeof *rule->patterns);
 	if (!rule->patterns)
 		return tw_oom(err);
 	for (size_t i = 0; st == TW_OK && i < n; i++)
-		st = read_pattern(r, rule, json_array_get(list, i), err);
+		st = read_pattern(rule, json_array_get(r->methods, i), io_expressions, err);
 	return st;
 }
 
 static enum tw_status read_rule(
-        const struct reading *r, struct tw_detect_rule *rule, struct tw_err *err)
+        const json_t *o, struct tw_detect_rule *ret, size_t *io_expressions, struct tw_err *err)
 {
-	enum tw_status st = check_members(r, err);
+	struct reading r = {
+	        .rule = {.threads = "main", .severity = "warning", .message = "", .on = true}};
+	enum tw_status st = tw_members_known(o, members, err);
 
 	if (st == TW_OK)
-		st = read_words(r, rule, err);
-	if (st == TW_OK)
-		st = read_threshold(r, rule, err);
-	if (st == TW_OK)
-		st = read_notes(r, rule, err);
-	return st == TW_OK ? read_methods(r, rule, err) : st;
+		st = tw_members_read(o, members, &r, err);
+	if (st != TW_OK)
+		return st;
+	*ret = r.rule;
+	ret->threshold_ns = llround(r.threshold_ms * 1e6);
+	for (size_t i = 0; i < json_array_size(r.notes); i++)
+		ret->notes |= UINT64_C(1)
+		              << tw_note_of_name(json_string_value(json_array_get(r.notes, i)));
+	return tw_fail_within(read_methods(&r, ret, io_expressions, err), err, "methods");
+}
+
+/* Names a rule by its number and, if it has one, its id. */
+static enum tw_status name_rule(enum tw_status st, const json_t *o, size_t at, struct tw_err *err)
+{
+	const char *id = json_string_value(json_object_get(o, "id"));
+
+	return id ? tw_fail_within(st, err, "rule %zu (%.40s)", at + 1, id)
+	          : tw_fail_within(st, err, "rule %zu", at + 1);
 }
 
 /* Each of a project's own rules is a separate group. */
@@ -265,44 +170,27 @@ static enum tw_status check_ids(const struct tw_detect_rules *d, struct tw_err *
 
 /* --- frames --- */
 
-static enum tw_status read_ms(
-        const json_t *frames, const char *name, int64_t ms, int64_t *ret_ns, struct tw_err *err)
-{
-	const json_t *v = json_object_get(frames, name);
-	double value = v ? json_number_value(v) : (double)ms;
-
-	if ((v && !json_is_number(v)) || value < 1 || value > FRAME_MS_MAX)
-		return tw_fail(err, TW_BAD_REQUEST, "frames: %s: a number of milliseconds, 1 to %d",
-		        name, FRAME_MS_MAX);
-	*ret_ns = llround(value * 1e6);
-	return TW_OK;
-}
+#define FRAME_MS(name_, at)                                                                        \
+	{                                                                                          \
+		.name = (name_), .kind = TW_MEMBER_REAL, .min = 1, .max = FRAME_MS_MAX,            \
+		.offset = (at) * sizeof(double), .form = "a number of milliseconds, 1 to 60000"    \
+	}
+static const struct tw_member frame_members[] = {
+        FRAME_MS("slow_ms", 0), FRAME_MS("frozen_ms", 1), {0}};
 
 static enum tw_status read_frames(
         struct tw_detect_rules *d, const json_t *frames, struct tw_err *err)
 {
-	enum tw_status st = TW_OK;
-	const char *name;
-	json_t *v;
+	double ms[] = {16, 700};
+	enum tw_status st = frames ? tw_members_known(frames, frame_members, err) : TW_OK;
 
-	if (frames && !json_is_object(frames))
-		st = tw_fail(err, TW_BAD_REQUEST, "frames: an object with slow_ms and frozen_ms");
-	json_object_foreach((json_t *)(uintptr_t)frames, name, v)
-	{
-		(void)v;
-		if (strcmp(name, "slow_ms") != 0 && strcmp(name, "frozen_ms") != 0)
-			return tw_fail(err, TW_BAD_REQUEST,
-			        "frames: unknown member %.40s; the members are slow_ms and "
-			        "frozen_ms",
-			        name);
-	}
 	if (st == TW_OK)
-		st = read_ms(frames, "slow_ms", 16, &d->slow_ns, err);
-	if (st == TW_OK)
-		st = read_ms(frames, "frozen_ms", 700, &d->frozen_ns, err);
-	if (st == TW_OK && d->slow_ns > d->frozen_ns)
-		st = tw_fail(err, TW_BAD_REQUEST, "frames: slow_ms must not exceed frozen_ms");
-	return st;
+		st = tw_members_read(frames, frame_members, ms, err);
+	if (st == TW_OK && ms[0] > ms[1])
+		st = tw_fail(err, TW_BAD_REQUEST, "slow_ms must not exceed frozen_ms");
+	d->slow_ns = llround(ms[0] * 1e6);
+	d->frozen_ns = llround(ms[1] * 1e6);
+	return tw_fail_within(st, err, "frames");
 }
 
 /* --- the document --- */
@@ -314,10 +202,11 @@ static enum tw_status read_all(struct tw_detect_rules *d, const json_t *doc, str
 	enum tw_status st = read_frames(d, json_object_get(doc, "frames"), err);
 
 	for (size_t i = 0; st == TW_OK && i < json_array_size(list); i++) {
-		const struct reading r = {json_array_get(list, i), i, &expressions};
+		const json_t *o = json_array_get(list, i);
 
 		d->n++;
-		st = read_rule(&r, &d->rules[i], err);
+		st = read_rule(o, &d->rules[i], &expressions, err);
+		st = name_rule(st, o, i, err);
 	}
 	if (st == TW_OK)
 		group(d);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "server/base/text/members.h"
 #include "server/catalogue/access/catalogue_setting.h"
 
 static const struct {
@@ -68,47 +69,23 @@ static void add_presets(struct tw_frame_rules *r, const json_t *project)
 	}
 }
 
-static enum tw_status check_list(const json_t *project, const char *member, struct tw_err *err)
+static bool is_beginning(const char *text)
 {
-	const json_t *list = json_object_get(project, member);
-	const json_t *text;
-	size_t i;
-
-	if (list && !json_is_array(list))
-		return tw_fail(err, TW_BAD_REQUEST, "%s must be a list", member);
-	if (json_array_size(list) > TW_FRAME_RULES_MAX)
-		return tw_fail(err, TW_BAD_REQUEST, "%s may have at most %d name prefixes", member,
-		        TW_FRAME_RULES_MAX);
-	json_array_foreach(list, i, text)
-	{
-		size_t len = json_string_length(text);
-
-		if (!json_is_string(text) || len == 0 || len > TW_FRAME_RULE_BYTES)
-			return tw_fail(err, TW_BAD_REQUEST,
-			        "%s: number %zu is not a text of 1 to %d bytes", member, i + 1,
-			        TW_FRAME_RULE_BYTES);
-	}
-	return TW_OK;
+	return *text && strlen(text) <= TW_FRAME_RULE_BYTES;
 }
+
+#define LIST(name_)                                                                                \
+	{                                                                                          \
+		.name = (name_), .kind = TW_MEMBER_TEXTS, .max = TW_FRAME_RULES_MAX,               \
+		.fits = is_beginning, .form = "a beginning of names has 1 to 200 bytes"            \
+	}
+static const struct tw_member members[] = {LIST("off"), LIST("framework"), LIST("app"), {0}};
 
 static enum tw_status check(const json_t *project, struct tw_err *err)
 {
-	enum tw_status st = TW_OK;
-	const char *key;
-	json_t *value;
+	enum tw_status st = project ? tw_members_known(project, members, err) : TW_OK;
 
-	json_object_foreach((json_t *)(uintptr_t)project, key, value)
-	{
-		if (strcmp(key, "off") != 0 && strcmp(key, "framework") != 0 &&
-		        strcmp(key, "app") != 0)
-			return tw_fail(err, TW_BAD_REQUEST,
-			        "unknown frame rule %.40s; the rules are off, framework and app",
-			        key);
-	}
-	st = check_list(project, "off", err);
-	for (size_t i = 0; st == TW_OK && i < 2; i++)
-		st = check_list(project, lists[i], err);
-	return st;
+	return st == TW_OK ? tw_members_read(project, members, NULL, err) : st;
 }
 
 const struct tw_setting tw_frame_setting = {TW_SETTING_FRAMES, check};

@@ -180,12 +180,12 @@ test('a fleet of known causes', async (t) => {
 test('invalid rules and queries get a message', async (t) => {
 	const s = await startServer(t);
 	for (const [rules, words] of [
-		['x', /list of at most 100 rules/], [Array(101).fill({ action: 'skip', frame: 'a' }), /at most 100/], [[7], /rule 1: a rule is an object/],
+		['x', /list of at most 100 rules/], [Array(101).fill({ action: 'skip', frame: 'a' }), /at most 100/], [[7], /rule 1: it must be an object/],
 		[[{ action: 'skip', frame: '/(/' }], /rule 1: frame: not a regular expression/], [[{ action: 'skip', frame: 'x'.repeat(201) }], /1 to 200 bytes/], [[{ action: 'skip', frame: '' }], /1 to 200 bytes/],
-		[[{ action: 'skip', frame: 'a' }, { action: 'blame', frame: 'b' }], /rule 2: action must be skip, merge or name/], [[{ action: 'skip', frame: 'a', colour: 'red' }], /colour is not a member of a rule/],
-		[[{ action: 'skip' }], /frame that is not blamed/], [[{ action: 'merge', frame: 'a' }], /a name has 1 to 100 bytes/], [[{ action: 'merge', name: 'x' }], /select ANRs/],
-		[[{ action: 'name', name: 'a\u0007', kind: 'io' }], /control characters/], [[{ action: 'name', name: 'x', kind: 'heat' }], /unknown kind heat/], [[{ action: 'name', name: 'x', groups: ['12'] }], /16 digits, 0-9 and a-f/],
-		[[{ action: 'name', name: 'x', groups: [] }], /1 to 50 keys/], [[{ action: 'skip', frame: 5 }], /must be texts/], [[{ action: 'skip', frame: 'a', enabled: 1 }], /enabled must be true or false/],
+		[[{ action: 'skip', frame: 'a' }, { action: 'blame', frame: 'b' }], /rule 2: action is skip, merge or name, not blame/], [[{ action: 'skip', frame: 'a', colour: 'red' }], /rule 1: unknown member colour/],
+		[[{ action: 'skip' }], /frame that is not blamed/], [[{ action: 'merge', frame: 'a' }], /name: a text of 1 to 100 bytes/], [[{ action: 'merge', name: 'x' }], /select ANRs/],
+		[[{ action: 'name', name: 'a\u0007', kind: 'io' }], /control characters/], [[{ action: 'name', name: 'x', kind: 'heat' }], /kind is deadlock, .* not heat/], [[{ action: 'name', name: 'x', groups: ['12'] }], /16 digits, 0-9 and a-f/],
+		[[{ action: 'name', name: 'x', groups: [] }], /groups must be a list of 1 to 50 texts/], [[{ action: 'skip', frame: 5 }], /frame: a text of 1 to 200 bytes/], [[{ action: 'skip', frame: 'a', enabled: 1 }], /enabled must be true or false/],
 	]) {
 		const { status, json } = await put(s, rules);
 		assert.equal(status, 400, JSON.stringify(rules).slice(0, 80));

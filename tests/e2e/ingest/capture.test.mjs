@@ -86,8 +86,8 @@ test('the same upload twice is one', async (t) => {
 test('invalid rules are refused with a message and the old ones remain', async (t) => {
 	const s = await withRules(t);
 	for (const [body, says] of [
-		['{"rules":[{"name":"a","share":2}]}', /rule a: share is a number from 0 to 1/],
-		['{"rules":[{"name":"a","where":{"abi":["x"]}}]}', /where knows app, version_name, device and os/],
+		['{"rules":[{"name":"a","share":2}]}', /rule a: share must be a number from 0 to 1/],
+		['{"rules":[{"name":"a","where":{"abi":["x"]}}]}', /where: unknown member abi; the members are app, version_name, device and os/],
 		['{"rules":{}}', /rules must be a list/],
 		['{"rules":[', /JSON|json/],
 	]) {

@@ -50,7 +50,7 @@ test('a digest is sent once a period, by webhook and by mail, across restarts', 
 	});
 	await t.test('contradictory settings are refused with a message', async () => {
 		for (const [body, words] of [[{ every: 'hourly' }, /off, daily or weekly/], [{ hour: 24 }, /0 to 23/], [{ weekday: -1 }, /0 to 6/], [{ mail: ['ann'] }, /not an address such as/], [{ mail: ['a@b.c\r\nBcc: x@y.z'] }, /not an address/],
-			[{ mail: Array(21).fill('a@b.c') }, /at most 20/], [{ colour: 1 }, /only fields/]]) {
+			[{ mail: Array(21).fill('a@b.c') }, /at most 20/], [{ colour: 1 }, /unknown member colour/]]) {
 			const a = await put(body);
 			assert.equal(a.status, 400, a.text);
 			assert.match(a.json.error.message, words);

@@ -260,7 +260,7 @@ test('invalid tracker settings are refused with a message', async (t) => {
 	const good = { for: 'github', template: '', api: 'https://api.github.com', repository: 'acme/shop', token: 'x' };
 	for (const [more, words] of [[{ repository: 'shop' }, /owner\/name/], [{ repository: '../x' }, /owner\/name/], [{ api: 'https://a.example?x' }, /must not have a query/],
 		[{ api: 'http://127.0.0.1' }, /private address/], [{ for: 'trac' }, /github, gitlab, jira or gitea/], [{ labels: 'a' }, /labels must be a list/], [{ labels: [''] }, /a label is a text/],
-		[{ for: 'jira', repository: 'SHOP', labels: ['a b'] }, /spaces for Jira/], [{ assignees: { a: 1 } }, /assignees maps/], [{ token: 'a b' }, /without spaces/], [{ user: 'a:b' }, /colon/], [{ secret: 'x' }, /only fields/]]) {
+		[{ for: 'jira', repository: 'SHOP', labels: ['a b'] }, /spaces for Jira/], [{ assignees: { a: 1 } }, /assignees maps/], [{ token: 'a b' }, /without spaces/], [{ user: 'a:b' }, /colon/], [{ secret: 'x' }, /unknown member secret/]]) {
 		const a = await set(s, { ...good, ...more });
 		assert.equal(a.status, 400, a.text);
 		assert.match(a.json.error.message, words);

@@ -144,7 +144,7 @@ test('rules are validated before they are stored, with messages that name rule a
 	const bad = [
 		[{}, /rules must be a list of at most 64 rules/],
 		[{ rules: Array.from({ length: 65 }, () => RULE) }, /at most 64/],
-		[{ rules: [7] }, /^rule 1: a rule is an object/],
+		[{ rules: [7] }, /^rule 1: it must be an object/],
 		[{ rules: [RULE, { ...RULE, id: 'b', kind: 'gremlins' }] }, /^rule 2 \(b\): kind: one of json, io, database.* or own$/],
 		[{ rules: [{ ...RULE, id: 'No Spaces' }] }, /id: 1 to 40 of a to z/],
 		[{ rules: [{ ...RULE, id: undefined }] }, /^rule 1: id: /],
@@ -160,13 +160,13 @@ test('rules are validated before they are stored, with messages that name rule a
 		[{ rules: [{ ...RULE, threshold_ms: '5' }] }, /threshold_ms: a number/],
 		[{ rules: [{ ...RULE, severity: 'loud' }] }, /severity: info, warning or error/],
 		[{ rules: [{ ...RULE, threads: '' }] }, /threads: main, others, all/],
-		[{ rules: [{ ...RULE, enabled: 1 }] }, /enabled: true or false/],
-		[{ rules: [{ ...RULE, what: 1 }] }, /what: is not a member of a rule/],
+		[{ rules: [{ ...RULE, enabled: 1 }] }, /enabled must be true or false/],
+		[{ rules: [{ ...RULE, what: 1 }] }, /rule 1 \(mine\): unknown member what; the members are id, kind/],
 		[{ rules: [RULE, RULE] }, /^rule 2: id: rule 1 has the same id, mine/],
 		[{ rules: [], frames: { slow_ms: 0 } }, /frames: slow_ms: a number of milliseconds/],
 		[{ rules: [], frames: { slow_ms: 800 } }, /slow_ms must not exceed frozen_ms/],
 		[{ rules: [], frames: { fast_ms: 8 } }, /unknown member fast_ms/],
-		[{ rules: [], frames: [] }, /frames: an object/],
+		[{ rules: [], frames: [] }, /frames: it must be an object/],
 		[{ rules: [], version: -1 }, /version must be the number/],
 	];
 	for (const [body, why] of bad) {

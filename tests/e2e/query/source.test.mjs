@@ -268,14 +268,14 @@ test('invalid settings are refused with a message that names repository and fiel
 	await wrong({ link: 'https://h/{file}' }, /only \{commit\}, \{path\}/);
 	await wrong({ link: 'https://h/x' }, /must contain \{path\}/);
 	await wrong({ commit_link: 'https://h/{path}' }, /commit_link must contain \{commit\}/);
-	for (const clone of ['..', '../x', 'a/b', '.git', '/etc']) await wrong({ clone }, /clone is the name of a folder/);
+	for (const clone of ['..', '../x', 'a/b', '.git', '/etc']) await wrong({ clone }, /clone: the name of a folder/);
 	for (const roots of [['../x'], ['/x'], ['a/../b'], ['a//b'], [''], [7]]) await wrong({ roots }, /repository app: roots: a folder/);
 	await wrong({ refs: ['HEAD'] }, /refs: the name of a tag/);
 	await wrong({ refs: ['{version}..{build}'] }, /refs/);
 	await wrong({ packages: ['a/b'] }, /packages/);
-	await wrong({ owners: '../OWNERS' }, /owners is the path/);
+	await wrong({ owners: '../OWNERS' }, /owners: the path/);
 	await wrong({ show_emails: 1 }, /show_emails must be true or false/);
-	await wrong({ tokens: 'x' }, /tokens is not a field/);
+	await wrong({ tokens: 'x' }, /repository app: unknown member tokens/);
 	await wrong({ link: '', clone: '' }, /neither link nor clone/);
 	assert.match((await put(s, [APP, APP], 400)).json.error.message, /name is used twice/);
 	assert.match((await put(s, Array(21).fill(APP), 400)).json.error.message, /at most 20/);

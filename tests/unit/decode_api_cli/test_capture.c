@@ -174,12 +174,14 @@ static void test_wrong_rules_are_named(void **state)
 	        {"{\"rules\":[{\"name\":\"a\",\"share\":1.01}]}", "from 0 to 1"},
 	        {"{\"rules\":[{\"name\":\"a\",\"share\":\"1\"}]}", "from 0 to 1"},
 	        {"{\"rules\":[{\"name\":\"a\",\"per_day\":-1}]}", "whole number of traces"},
-	        {"{\"rules\":[{\"name\":\"a\",\"where\":{\"abi\":[]}}]}", "where knows"},
-	        {"{\"rules\":[{\"name\":\"a\",\"where\":{\"app\":\"x\"}}]}", "lists of at most 20"},
+	        {"{\"rules\":[{\"name\":\"a\",\"where\":{\"abi\":[]}}]}",
+	                "rule a: where: unknown member abi"},
+	        {"{\"rules\":[{\"name\":\"a\",\"where\":{\"app\":\"x\"}}]}",
+	                "a list of 0 to 20 texts"},
 	        {"{\"rules\":[{\"name\":\"a\",\"where\":{\"app\":[\"*****\"]}}]}", "4 stars"},
 	        {"{\"rules\":[{\"name\":\"a\",\"where\":{\"app\":[\"\"]}}]}", "1 to 64 bytes"},
 	        {"{\"rules\":[{\"name\":\"a\",\"enabled\":1}]}", "true or false"},
-	        {"{\"rules\":[{\"name\":\"a\",\"scenario\":1}]}", "scenario is a text"},
+	        {"{\"rules\":[{\"name\":\"a\",\"scenario\":1}]}", "scenario: a text of"},
 	        {"{\"rules\":[{\"name\":\"a\",\"record\":[]}]}", "must be an object"},
 	};
 

@@ -1,0 +1,73 @@
+/*
+ * members.h - members of a JSON object as data: what each may be, and where its value is stored.
+ *
+ * Errors are TW_BAD_REQUEST and name the member.
+ * Thread: any.
+ */
+#ifndef TW_MEMBERS_H
+#define TW_MEMBERS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "decoder/base/err.h"
+
+enum tw_member_kind {
+	TW_MEMBER_TEXT,   /* const char *, as tw_member_text; valid as long as the object */
+	TW_MEMBER_LINES,  /* of several lines */
+	TW_MEMBER_FLAG,   /* bool */
+	TW_MEMBER_NUMBER, /* int64_t, uint32_t */
+	TW_MEMBER_REAL,   /* double */
+	TW_MEMBER_WORD,   /* an enum: index in `words` */
+	TW_MEMBER_TEXTS,  /* const json_t *: a list of texts */
+	TW_MEMBER_OBJECT, /* const json_t * */
+	TW_MEMBER_OTHER   /* known, but read by the caller */
+};
+
+struct tw_member {
+	const char *name; /* NULL ends a table */
+	enum tw_member_kind kind;
+	bool required, or_null; /* null: as if absent */
+	size_t offset, bytes;
+	int64_t min, max; /* NUMBER, REAL; TEXT, LINES: bytes; TEXTS: items */
+	const char *const *words;
+	bool (*fits)(
+	        const char *); /* NULL, or whether a TEXT, unless "", or one of TEXTS is valid */
+	const char *form;      /* what a value is, for the message; needed with `fits` and a
+	                          TEXT's min */
+};
+
+#define TW_MEMBER(kind_, T, member, ...)                                                           \
+	{                                                                                          \
+		.name = #member, .kind = (kind_), .offset = offsetof(T, member),                   \
+		.bytes = sizeof((T *)NULL)->member, __VA_ARGS__                                    \
+	}
+
+/* Reads the members that the object has into the struct; others keep their values.  io NULL: only
+ * checks them. */
+enum tw_status tw_members_read(
+        const json_t *o, const struct tw_member *of, void *io, struct tw_err *err) TW_MUST_USE;
+/* Refuses other members, or fewer than `least`; the message lists the known ones between the two
+ * texts. */
+enum tw_status tw_members_only(const json_t *o, const struct tw_member *of, size_t least,
+        const char *before, const char *after, struct tw_err *err) TW_MUST_USE;
+/* Refuses a value that is not an object, and other members; the message names the first. */
+enum tw_status tw_members_known(
+        const json_t *o, const struct tw_member *of, struct tw_err *err) TW_MUST_USE;
+
+/* A text member that is shown to users: at most `max` bytes, no control characters except, if
+ * `lines`, line ends and tabs. */
+enum tw_status tw_member_text(const json_t *o, const char *name, size_t max, bool lines,
+        const char **ret, struct tw_err *err) TW_MUST_USE;
+/* Which of `names` (ended by NULL) the text is; the message names the field and lists them. */
+enum tw_status tw_enum_of_name(const char *name, const char *text, const char *const *names,
+        unsigned *ret, struct tw_err *err) TW_MUST_USE;
+
+/* Returns st after prefixing the message of TW_BAD_REQUEST with the text and ": ", to name the part
+ * of a document that is invalid. */
+enum tw_status tw_fail_within(enum tw_status st, struct tw_err *err, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
+
+#endif
