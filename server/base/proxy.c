@@ -92,7 +92,7 @@ bool tw_proxies_trust(const struct tw_proxies *p, const char *address)
 	uint8_t bytes[16];
 	bool four;
 
-	return p->n && parse_address(tw_str_of(address), bytes, &four) && is_trusted(p, bytes);
+	return parse_address(tw_str_of(address), bytes, &four) && is_trusted(p, bytes);
 }
 
 /* Removes the part after the last comma from *rest and returns it. */

@@ -15,7 +15,7 @@
 
 #include "decoder/base/arena.h"
 #include "decoder/base/err.h"
-#include "server/base/audit.h"
+#include "server/base/actor.h"
 #include "server/base/clock.h"
 #include "server/base/embedded.h"
 #include "server/base/thread/fair.h"
@@ -223,7 +223,7 @@ enum tw_status tw_cat_undo(struct tw_db *db, struct tw_err *err);
 void tw_cat_write_ended(
         struct tw_catalogue *c, enum tw_status st, bool by_engine, const struct tw_err *err);
 
-/* A change, for the audit log (audit.h). */
+/* A change, for the audit log (catalogue_audit.h). */
 enum { TW_CHANGE_FACTS = 6, TW_NUMBER_BYTES = 24 };
 struct tw_change {
 	const char *action;        /* "key.create" */

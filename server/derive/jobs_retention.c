@@ -3,10 +3,10 @@
 #include <stdatomic.h>
 
 #include "server/base/age_clock.h"
-#include "server/base/audit.h"
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/base/thread/periodic.h"
+#include "server/catalogue/access/catalogue_audit.h"
 #include "server/catalogue/access/catalogue_capture.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/access/catalogue_retention.h"

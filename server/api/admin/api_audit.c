@@ -1,7 +1,7 @@
 /* The audit log, for admins: of a project, or of the whole server with everywhere=1. */
 
 #include "server/api/api.h"
-#include "server/base/audit.h"
+#include "server/catalogue/access/catalogue_audit.h"
 #include "server/catalogue/catalogue_row.h"
 
 enum { MAX_PAGE = 500, PAGE = 100 };

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "server/base/audit.h"
+#include "server/catalogue/access/catalogue_audit.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_row.h"
 #include "server/cli/admin/cli_by_name.h"

@@ -114,7 +114,7 @@ enum tw_status tw_req_read_proxy(struct tw_req *r, struct tw_err *err)
 {
 	const struct tw_proxies *p = &r->http->parts.config->proxies;
 
-	if (!tw_proxies_trust(p, r->address))
+	if (p->n == 0 || !tw_proxies_trust(p, r->address))
 		return TW_OK;
 	take_address(r, p);
 	r->proxy_https = tw_str_eq(last_word(r, "X-Forwarded-Proto"), TW_STR("https"));

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/base/audit.h"
+#include "server/catalogue/access/catalogue_audit.h"
 #include "server/catalogue/access/catalogue_user.h"
 #include "server/catalogue/catalogue.h"
 #include "tests/unit/catalogue_fixture.h"

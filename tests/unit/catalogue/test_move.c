@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/base/audit.h"
+#include "server/catalogue/access/catalogue_audit.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/access/catalogue_setting.h"
 #include "server/catalogue/catalogue.h"

@@ -1,33 +1,21 @@
 /*
- * audit.h - the acting person or key, and the audit log of changes.
+ * catalogue_audit.h - the audit log: an entry is written with each change, read by admins, deleted
+ * after a time.
  *
- * The thread that serves a request (or runs a subcommand) sets its actor once; every change of the
- * catalogue writes its audit entry in the same transaction, so none lacks one.  Threads without an
- * actor act for the server itself.
- * Thread: any; the actor belongs to the thread that set it.
+ * Entries are written by tw_cat_end_audited and tw_cat_run (catalogue_internal.h).
+ * Thread: any.
  */
-#ifndef TW_AUDIT_H
-#define TW_AUDIT_H
+#ifndef TW_CATALOGUE_AUDIT_H
+#define TW_CATALOGUE_AUDIT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "decoder/base/arena.h"
 #include "decoder/base/err.h"
+#include "server/base/actor.h"
 
 struct tw_catalogue;
-
-struct tw_actor {
-	const char *kind; /* "user", "key", "link", "cli", "server", "tracker", "nobody" */
-	const char *id, *name;
-	const char *address, *request_id; /* "" if none */
-};
-
-/* Sets the actor of this thread; its texts must stay valid until the next call.  NULL: the server
- * itself. */
-void tw_actor_set(const struct tw_actor *a);
-const struct tw_actor *tw_actor_get(void); /* never NULL */
-/* Sets the person running this program as the actor. */
-void tw_actor_set_cli(void);
 
 struct tw_audit_query {
 	const char *project_id; /* NULL: the whole server */
