@@ -178,21 +178,22 @@ enum tw_status tw_builder_document(
 
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
 
-struct place {
+struct noted_time {
 	uint32_t low, high; /* the time since the earliest one */
 	uint32_t at;        /* of the note */
 };
 
-TW_ORDER_BY(by_time, struct place, TW_RISING(high), TW_RISING(low), TW_RISING(at))
+TW_ORDER_BY(by_time, struct noted_time, TW_RISING(high), TW_RISING(low), TW_RISING(at))
 
-static uint32_t digit_of(const struct place *p, unsigned shift)
+static uint32_t digit_of(const struct noted_time *p, unsigned shift)
 {
 	const uint64_t time = (uint64_t)p->high << 32 | p->low;
 
 	return (uint32_t)(time >> shift) & (DIGITS - 1);
 }
 
-static void sort_by_digit(const struct place *from, struct place *to, uint32_t n, unsigned shift)
+static void sort_by_digit(
+        const struct noted_time *from, struct noted_time *to, uint32_t n, unsigned shift)
 {
 	uint32_t ends[DIGITS] = {0};
 	uint32_t sum = 0;
@@ -209,7 +210,7 @@ static void sort_by_digit(const struct place *from, struct place *to, uint32_t n
 		to[ends[digit_of(&from[i], shift)]++] = from[i];
 }
 
-static void find_places(const struct tw_builder *b, struct place *places, int64_t *ret_span)
+static void read_times(const struct tw_builder *b, struct noted_time *times, int64_t *ret_span)
 {
 	int64_t earliest = INT64_MAX;
 	int64_t latest = 0;
@@ -223,50 +224,50 @@ static void find_places(const struct tw_builder *b, struct place *places, int64_
 	for (uint32_t i = 0; i < b->n_notes; i++) {
 		const uint64_t time = (uint64_t)(b->notes[i].ts_ns - earliest);
 
-		places[i] = (struct place){(uint32_t)time, (uint32_t)(time >> 32), i};
+		times[i] = (struct noted_time){(uint32_t)time, (uint32_t)(time >> 32), i};
 	}
 	*ret_span = latest - earliest;
 }
 
 /* Equal times keep their order.  Returns the array that is sorted. */
-static struct place *sort_places(
-        struct place *places, struct place *spare, uint32_t n, int64_t span_ns)
+static struct noted_time *sort_times(
+        struct noted_time *times, struct noted_time *spare, uint32_t n, int64_t span_ns)
 {
 	if (n < DIGITS) {
-		TW_SORT(places, n, by_time);
-		return places;
+		TW_SORT(times, n, by_time);
+		return times;
 	}
 	for (unsigned shift = 0; shift < 64 && (uint64_t)span_ns >> shift; shift += DIGIT_BITS) {
-		struct place *const sorted = spare;
+		struct noted_time *const sorted = spare;
 
-		sort_by_digit(places, sorted, n, shift);
-		spare = places;
-		places = sorted;
+		sort_by_digit(times, sorted, n, shift);
+		spare = times;
+		times = sorted;
 	}
-	return places;
+	return times;
 }
 
 bool tw_builder_sort_notes(struct tw_builder *b)
 {
 	const uint32_t n = b->n_notes;
-	struct place *places;
-	const struct place *sorted;
+	struct noted_time *times;
+	const struct noted_time *sorted;
 	int64_t span_ns;
 
 	if (n == 0)
 		return true;
 	if (!b->by_time) /* fewer notes may remain when this is called again */
 		b->by_time = tw_mem_alloc(n, sizeof *b->by_time);
-	places = tw_mem_alloc(n, 2 * sizeof *places);
-	if (!b->by_time || !places) {
-		tw_mem_free(places);
+	times = tw_mem_alloc(n, 2 * sizeof *times);
+	if (!b->by_time || !times) {
+		tw_mem_free(times);
 		return false;
 	}
-	find_places(b, places, &span_ns);
-	sorted = sort_places(places, places + n, n, span_ns);
+	read_times(b, times, &span_ns);
+	sorted = sort_times(times, times + n, n, span_ns);
 	for (uint32_t i = 0; i < n; i++)
 		b->by_time[i] = sorted[i].at;
-	tw_mem_free(places);
+	tw_mem_free(times);
 	return true;
 }
 

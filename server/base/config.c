@@ -47,7 +47,7 @@ enum { MIN_QUERY_THREADS = 4 };
 
 struct source { /* a value and the name of its source for error messages */
 	const char *value;
-	const char *place;
+	const char *where;
 };
 
 struct loading {
@@ -147,8 +147,8 @@ static enum tw_status read_line(
 	if (i == N_SETTINGS)
 		return unknown(what, name, "", err);
 	l->lines[i].value = tw_arena_str(l->arena, value);
-	l->lines[i].place = tw_arena_printf(l->arena, "%s line %u: ", l->file, number);
-	return l->lines[i].value && l->lines[i].place ? TW_OK : tw_oom(err);
+	l->lines[i].where = tw_arena_printf(l->arena, "%s line %u: ", l->file, number);
+	return l->lines[i].value && l->lines[i].where ? TW_OK : tw_oom(err);
 }
 
 static enum tw_status read_all(
@@ -331,7 +331,7 @@ static enum tw_status finalize(
 	if (store(&settings[i], from.value, c))
 		return TW_OK;
 	describe(&settings[i], right, sizeof right);
-	return tw_fail(err, TW_BAD_REQUEST, "%s%s must be %s, not \"%.60s\": %s", from.place,
+	return tw_fail(err, TW_BAD_REQUEST, "%s%s must be %s, not \"%.60s\": %s", from.where,
 	        settings[i].flag, right, from.value, settings[i].meaning);
 }
 

@@ -299,7 +299,7 @@ void tw_cat_bind_text(struct tw_cat_query *q, int at, const char *text);
 void tw_cat_bind_int(struct tw_cat_query *q, int at, int64_t v);
 
 /* Many rows by their numbers in one statement: a parameter of type t is the list.  Numbers found
- * are matched with tw_cat_place. */
+ * are matched with tw_cat_index_of. */
 #define TW_CAT_AMONG(parameter)                                                                    \
 	TW_EITHER(" IN (SELECT n.value FROM json_each(" parameter ") n)",                          \
 	        "=ANY(CAST(" parameter " AS BIGINT[]))")
@@ -315,7 +315,7 @@ struct tw_cat_numbers {
 enum tw_status tw_cat_numbers(const struct tw_db *db, const int64_t *numbers, size_t n,
         struct tw_arena *a, struct tw_cat_numbers *ret, struct tw_err *err);
 /* Index of the first equal one in `sorted`; n: not found. */
-size_t tw_cat_place(const struct tw_cat_numbers *of, int64_t number);
+size_t tw_cat_index_of(const struct tw_cat_numbers *of, int64_t number);
 
 /* The same for ids, which are letters, digits and colons; NULL: out of memory. */
 #define TW_CAT_AMONG_IDS(parameter)                                                                \

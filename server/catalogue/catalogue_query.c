@@ -528,7 +528,7 @@ const char *tw_cat_ids(const struct tw_db *db, const char *const *ids, size_t n,
 	return list;
 }
 
-size_t tw_cat_place(const struct tw_cat_numbers *of, int64_t number)
+size_t tw_cat_index_of(const struct tw_cat_numbers *of, int64_t number)
 {
 	size_t at;
 

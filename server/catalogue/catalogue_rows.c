@@ -13,7 +13,7 @@
 
 enum { SQL_BYTES = 8 << 10, ROWS_MOST = 4096 };
 #define BYTES_MOST ((size_t)8 << 20)
-#define PLACE      "{rows}"
+#define ROWS       "{rows}"
 
 static bool as_arrays(const struct tw_cat_rows *r)
 {
@@ -42,14 +42,14 @@ static void write_source(const char *types, struct tw_buf *out)
 
 static enum tw_status prepare(struct tw_cat_rows *r, struct tw_err *err)
 {
-	const char *const place = strstr(r->sql, PLACE);
+	const char *const rows_at = strstr(r->sql, ROWS);
 	struct tw_buf text;
 	enum tw_status st;
 
 	tw_buf_init(&text, SQL_BYTES);
-	(void)tw_buf_add(&text, r->sql, (size_t)(place - r->sql));
+	(void)tw_buf_add(&text, r->sql, (size_t)(rows_at - r->sql));
 	write_source(r->types, &text);
-	(void)tw_buf_printf(&text, "%s", place + strlen(PLACE));
+	(void)tw_buf_printf(&text, "%s", rows_at + strlen(ROWS));
 	(void)tw_buf_add_u8(&text, 0);
 	st = tw_buf_status(&text) == TW_OK
 	             ? r->db->engine->prepare(r->db, (const char *)text.data, &r->stmt, err)

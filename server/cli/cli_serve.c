@@ -229,16 +229,16 @@ static enum tw_status open_resumes(struct server *s, struct tw_err *err)
 	const struct tw_config *c = s->api.config;
 	const struct tw_resume_limits limits = {
 	        c->max_open_uploads, c->max_open_bytes, c->upload_expiry_s};
-	struct tw_resume_place place = {s->api.blobs, s->api.catalogue, s->node, NULL};
+	struct tw_resume_parts parts = {s->api.blobs, s->api.catalogue, s->node, NULL};
 	enum tw_status st = TW_OK;
 
 	if (strcmp(tw_catalogue_engine(s->api.catalogue), "sqlite") != 0)
-		st = tw_resume_cleaner_start(&place, &s->cleaner, err);
-	place.cleaner = s->cleaner;
+		st = tw_resume_cleaner_start(&parts, &s->cleaner, err);
+	parts.cleaner = s->cleaner;
 	if (st != TW_OK)
 		return st;
 	return tw_catalogue_is_shared(s->api.catalogue)
-	               ? tw_resumes_open_shared(&place, &limits, &s->api.resumes, err)
+	               ? tw_resumes_open_shared(&parts, &limits, &s->api.resumes, err)
 	               : tw_resumes_open(s->api.blobs, &limits, &s->api.resumes, err);
 }
 

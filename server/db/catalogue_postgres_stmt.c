@@ -156,7 +156,7 @@ bool tw_postgres_oom(const struct tw_stmt *stmt)
 	return ((const struct statement *)stmt)->no_memory;
 }
 
-static bool has_place(const struct statement *s, int at)
+static bool has_parameter(const struct statement *s, int at)
 {
 	return at >= 1 && at <= s->n;
 }
@@ -165,7 +165,7 @@ void tw_postgres_bind_text(struct tw_stmt *stmt, int at, const char *text)
 {
 	struct statement *s = of(stmt);
 
-	if (!has_place(s, at))
+	if (!has_parameter(s, at))
 		return;
 	forget(s, at - 1);
 	own_text(s, at - 1, text);
@@ -177,7 +177,7 @@ void tw_postgres_bind_int(struct tw_stmt *stmt, int at, int64_t v)
 {
 	struct statement *s = of(stmt);
 
-	if (!has_place(s, at))
+	if (!has_parameter(s, at))
 		return;
 	forget(s, at - 1);
 	s->ints[at - 1] = (int64_t)htobe64((uint64_t)v);
@@ -191,7 +191,7 @@ void tw_postgres_bind_bytes(struct tw_stmt *stmt, int at, struct tw_str bytes, b
 {
 	struct statement *s = of(stmt);
 
-	if (!has_place(s, at))
+	if (!has_parameter(s, at))
 		return;
 	forget(s, at - 1);
 	if (!stays && bytes.len) {
@@ -289,7 +289,7 @@ void tw_postgres_append(struct tw_stmt *stmt, int at, const struct tw_db_value *
 	const int i = at - 1;
 	bool added;
 
-	if (!has_place(s, at))
+	if (!has_parameter(s, at))
 		return;
 	added = s->lengths[i] || begin_array(s, i, v->type);
 	if (added && v->type == 'i')

@@ -246,10 +246,10 @@ static void wake_stages(struct tw_jobs *j)
 
 enum tw_status tw_run_record(struct tw_jobs *j, struct running *r, struct tw_err *err)
 {
-	const struct tw_job_place place = {put_file, r};
+	const struct tw_job_move move = {put_file, r};
 	const struct tw_trace_summary s = summary_of(r);
 	enum tw_status st = tw_catalogue_job_publish(
-	        j->parts.catalogue, &r->job, &s, publishes_in_transaction(r) ? &place : NULL, err);
+	        j->parts.catalogue, &r->job, &s, publishes_in_transaction(r) ? &move : NULL, err);
 
 	wake_stages(j);
 	return recorded(j, r, st);
@@ -266,16 +266,16 @@ enum tw_status tw_run_record_all(struct tw_jobs *j, struct running *const *runs,
 {
 	struct tw_job_row jobs[TW_CHILD_JOBS];
 	struct tw_trace_summary summaries[TW_CHILD_JOBS];
-	struct tw_job_place places[TW_CHILD_JOBS];
+	struct tw_job_move moves[TW_CHILD_JOBS];
 	enum tw_status st;
 
 	for (size_t i = 0; i < n; i++) {
 		jobs[i] = runs[i]->job;
 		summaries[i] = summary_of(runs[i]);
-		places[i] = (struct tw_job_place){put_file, runs[i]};
+		moves[i] = (struct tw_job_move){put_file, runs[i]};
 	}
 	st = tw_catalogue_jobs_publish(j->parts.catalogue, jobs, summaries,
-	        publishes_in_transaction(runs[0]) ? places : NULL, n, ret, err);
+	        publishes_in_transaction(runs[0]) ? moves : NULL, n, ret, err);
 	if (st != TW_OK)
 		return st;
 	wake_stages(j);

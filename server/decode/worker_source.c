@@ -127,15 +127,15 @@ static void add_location(struct job *j, const struct tw_source_found *f)
 {
 	json_t *lines = json_array();
 
-	for (size_t i = 0; i < f->place.n; i++)
+	for (size_t i = 0; i < f->location.n; i++)
 		(void)json_array_append_new(
-		        lines, json_pack("[I,I]", (json_int_t)f->place.at[i].first,
-		                       (json_int_t)f->place.at[i].last));
+		        lines, json_pack("[I,I]", (json_int_t)f->location.at[i].first,
+		                       (json_int_t)f->location.at[i].last));
 	put(j, "path", clean(tw_str_of(f->path)));
 	put(j, "lines", lines);
-	put(j, "is_method", json_boolean(f->place.is_method));
-	if (f->place.note)
-		put(j, "note", json_string(f->place.note));
+	put(j, "is_method", json_boolean(f->location.is_method));
+	if (f->location.note)
+		put(j, "note", json_string(f->location.note));
 }
 
 static enum tw_status find(
@@ -185,7 +185,7 @@ static enum tw_status add_history(
 	bool more = false;
 	enum tw_status st = TW_OK;
 
-	if (!f->place.is_method)
+	if (!f->location.is_method)
 		return tw_fail(err, TW_NOT_FOUND, "%s declares no method %.100s in that version",
 		        f->path, j->name.method);
 	if (json_is_null(names) || json_array_size(names))

@@ -39,7 +39,7 @@ static bool is_flag(const struct member *m)
 	return m->max == 1;
 }
 
-static int64_t *place(struct tw_retention *r, const struct member *m)
+static int64_t *member_of(struct tw_retention *r, const struct member *m)
 {
 	return (int64_t *)(void *)((char *)r + m->offset);
 }
@@ -49,7 +49,7 @@ static struct tw_retention defaults_if_absent(void)
 	struct tw_retention rules = {0};
 
 	for (size_t i = 0; i < MEMBERS; i++)
-		*place(&rules, &members[i]) = members[i].if_absent;
+		*member_of(&rules, &members[i]) = members[i].if_absent;
 	return rules;
 }
 
@@ -88,7 +88,7 @@ enum tw_status tw_retention_read(const json_t *json, struct tw_retention *ret, s
 			if (!json_is_boolean(value))
 				return tw_fail(
 				        err, TW_BAD_REQUEST, "%s must be true or false", name);
-			*place(&rules, m) = json_is_true(value);
+			*member_of(&rules, m) = json_is_true(value);
 			continue;
 		}
 		if (!json_is_integer(value) || v < 1 || v > m->max)
@@ -96,7 +96,7 @@ enum tw_status tw_retention_read(const json_t *json, struct tw_retention *ret, s
 			        "%s must be a whole number from 1 to %lld, or null or 0 for %s",
 			        name, (long long)m->max,
 			        strncmp(name, "quarantine_", 11) == 0 ? "the default" : "no limit");
-		*place(&rules, m) = v;
+		*member_of(&rules, m) = v;
 	}
 	*ret = rules;
 	return TW_OK;
@@ -108,7 +108,7 @@ json_t *tw_retention_json(const struct tw_retention *r)
 	json_t *json = json_object();
 
 	for (size_t i = 0; i < MEMBERS; i++) {
-		int64_t v = *place(&rules, &members[i]);
+		int64_t v = *member_of(&rules, &members[i]);
 
 		(void)json_object_set_new(json, members[i].name,
 		        is_flag(&members[i]) ? json_boolean(v)

@@ -48,7 +48,7 @@ static enum tw_status place_part(
 {
 	const uint64_t bytes = tw_blob_bytes(one->writer);
 	enum tw_status st = hex ? tw_blob_take_content(one->writer, hex, 2 * bytes + 1, err)
-	                        : tw_blob_place(one->writer, err);
+	                        : tw_blob_store(one->writer, err);
 
 	*ret = (struct tw_part){.part = one->name,
 	        .sha256 = tw_blob_sha256(one->writer),

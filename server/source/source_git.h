@@ -64,7 +64,7 @@ struct tw_source_want {
 
 struct tw_source_found {
 	const char *path;
-	struct tw_source_location place;
+	struct tw_source_location location;
 };
 
 enum tw_status tw_source_git_find(const struct tw_source_git *g, const git_tree *tree,

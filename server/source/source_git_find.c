@@ -44,11 +44,11 @@ static bool is_source(const char *path)
 
 static void check_file(struct seek *s, const char *path)
 {
-	struct tw_source_location place;
+	struct tw_source_location location;
 	struct tw_decls decls;
 	struct tw_str text;
 
-	if (s->st != TW_OK || s->to->place.is_method)
+	if (s->st != TW_OK || s->to->location.is_method)
 		return;
 	s->st = tw_source_git_late(s->g, s->err);
 	if (s->st == TW_OK)
@@ -58,9 +58,9 @@ static void check_file(struct seek *s, const char *path)
 	if (s->st == TW_NOT_FOUND)
 		s->st = TW_OK; /* tries the next name */
 	else if (s->st == TW_OK) {
-		tw_source_location(&decls, s->want->name, s->want->line, &place);
-		if (place.n && (place.is_method || s->to->place.n == 0)) {
-			s->to->place = place;
+		tw_source_location(&decls, s->want->name, s->want->line, &location);
+		if (location.n && (location.is_method || s->to->location.n == 0)) {
+			s->to->location = location;
 			s->to->path = path;
 		}
 	}
@@ -106,7 +106,7 @@ static void try_folder(struct seek *s, const char *folder)
 	git_tree *inside = NULL;
 	size_t looked = 0;
 
-	if (s->to->place.n || s->st != TW_OK || !*folder)
+	if (s->to->location.n || s->st != TW_OK || !*folder)
 		return;
 	if (git_tree_entry_bypath(&entry, s->tree, folder) == 0 &&
 	        git_tree_entry_type(entry) == GIT_OBJECT_TREE)
@@ -115,7 +115,7 @@ static void try_folder(struct seek *s, const char *folder)
 	for (size_t i = 0; inside && i < git_tree_entrycount(inside) && looked < BESIDE_MAX; i++) {
 		const char *name = git_tree_entry_name(git_tree_entry_byindex(inside, i));
 
-		if (!is_source(name) || s->to->place.n)
+		if (!is_source(name) || s->to->location.n)
 			continue;
 		looked++;
 		check_file(s, joined(s, folder, name));
@@ -249,7 +249,7 @@ static void walk_tree(struct seek *s)
 		try_names(s, s->folders[i]);
 	for (size_t i = 0; i < s->n_folders; i++)
 		try_folder(s, s->folders[i]);
-	for (size_t i = 0; i < s->n_files && !s->to->place.n; i++)
+	for (size_t i = 0; i < s->n_files && !s->to->location.n; i++)
 		if (s->st == TW_OK && has_package(s, s->files[i]))
 			check_file(s, s->files[i]);
 }
@@ -264,12 +264,12 @@ enum tw_status tw_source_git_find(const struct tw_source_git *g, const git_tree 
 	if (!s.scratch)
 		return tw_oom(err);
 	try_roots(&s);
-	if (s.st == TW_OK && !ret->place.n)
+	if (s.st == TW_OK && !ret->location.n)
 		walk_tree(&s);
 	(void)tw_arena_free(s.scratch);
 	if (s.st != TW_OK)
 		return s.st;
-	if (ret->place.n)
+	if (ret->location.n)
 		return TW_OK;
 	return tw_fail(err, TW_NOT_FOUND,
 	        "no file of that commit declares %.60s%s%.80s in the folders of sources",

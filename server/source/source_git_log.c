@@ -538,14 +538,14 @@ static enum tw_status walk(struct history *h, git_revwalk *w)
 static enum tw_status begin(
         struct history *h, const git_commit *head, const struct tw_source_found *of)
 {
-	struct lines l = {.path = of->path, .n = of->place.n};
+	struct lines l = {.path = of->path, .n = of->location.n};
 
 	h->pending = tw_arena_alloc(h->g->a, PENDING_MAX, sizeof *h->pending);
 	h->hunks = tw_arena_alloc(h->g->a, HUNKS_MAX, sizeof *h->hunks);
 	h->commits = json_array();
 	if (!h->pending || !h->hunks || !h->commits)
 		return tw_oom(h->err);
-	memcpy(l.at, of->place.at, sizeof l.at);
+	memcpy(l.at, of->location.at, sizeof l.at);
 	git_oid_cpy(&l.commit, git_commit_id(head));
 	return add_pending(h, &l);
 }

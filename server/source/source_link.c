@@ -32,16 +32,17 @@ static bool has_host(const char *text)
 	return *p == '/';
 }
 
-enum place { NO_PLACE, COMMIT, PATH, VERSION, LINE, END, PLACES };
-static const char *const names[PLACES] = {"", "{commit}", "{path}", "{version}", "{line}", "{end}"};
+enum placeholder { NO_PLACEHOLDER, COMMIT, PATH, VERSION, LINE, END, PLACEHOLDERS };
+static const char *const names[PLACEHOLDERS] = {
+        "", "{commit}", "{path}", "{version}", "{line}", "{end}"};
 
 /* The placeholder at p. */
-static enum place place_at(const char *p)
+static enum placeholder placeholder_at(const char *p)
 {
-	for (unsigned i = COMMIT; i < PLACES; i++)
+	for (unsigned i = COMMIT; i < PLACEHOLDERS; i++)
 		if (strncmp(p, names[i], strlen(names[i])) == 0)
-			return (enum place)i;
-	return NO_PLACE;
+			return (enum placeholder)i;
+	return NO_PLACEHOLDER;
 }
 
 static bool is_plain(const char *text)
@@ -53,15 +54,15 @@ static bool is_plain(const char *text)
 }
 
 /* Fails for unknown placeholders; *ret has a bit for each one found. */
-static bool find_places(const char *text, unsigned *ret)
+static bool find_placeholders(const char *text, unsigned *ret)
 {
 	*ret = 0;
 	for (const char *p = text; *p; p++) {
-		enum place at = *p == '{' ? place_at(p) : NO_PLACE;
+		enum placeholder at = *p == '{' ? placeholder_at(p) : NO_PLACEHOLDER;
 
-		if (*p == '}' || (*p == '{' && at == NO_PLACE))
+		if (*p == '}' || (*p == '{' && at == NO_PLACEHOLDER))
 			return false;
-		if (at != NO_PLACE) {
+		if (at != NO_PLACEHOLDER) {
 			*ret |= 1U << at;
 			p += strlen(names[at]) - 1;
 		}
@@ -77,7 +78,7 @@ static enum tw_status refuse(const char *what, const char *why, struct tw_err *e
 enum tw_status tw_link_check(
         const char *what, const char *text, bool needs_path, struct tw_err *err)
 {
-	unsigned places;
+	unsigned placeholders;
 
 	if (strlen(text) > TW_LINK_TEMPLATE_BYTES)
 		return refuse(what, "has at most 512 bytes", err);
@@ -85,14 +86,15 @@ enum tw_status tw_link_check(
 		return refuse(what, "begins with http:// or https://, a host and a slash", err);
 	if (!is_plain(text))
 		return refuse(what, "has no blanks, quotes, brackets or letters beyond ASCII", err);
-	if (!find_places(text, &places))
+	if (!find_placeholders(text, &placeholders))
 		return refuse(what,
 		        "has an unknown name in braces: only {commit}, {path}, {line}, {end} and "
 		        "{version} are known",
 		        err);
-	if (needs_path && !(places & 1U << PATH))
+	if (needs_path && !(placeholders & 1U << PATH))
 		return refuse(what, "must contain {path}", err);
-	if (!needs_path && (places & ~(1U << COMMIT | 1U << VERSION) || !(places & 1U << COMMIT)))
+	if (!needs_path &&
+	        (placeholders & ~(1U << COMMIT | 1U << VERSION) || !(placeholders & 1U << COMMIT)))
 		return refuse(what, "must contain {commit}, and neither file nor line", err);
 	return TW_OK;
 }
@@ -106,7 +108,7 @@ static void put_encoded(struct tw_buf *out, const char *text, const char *kept)
 			(void)tw_buf_printf(out, "%%%02X", (unsigned char)*p);
 }
 
-static void put_place(struct tw_buf *out, enum place at, const struct tw_link_values *v)
+static void put_placeholder(struct tw_buf *out, enum placeholder at, const struct tw_link_values *v)
 {
 	if (at == COMMIT)
 		put_encoded(out, v->commit, "-._~");
@@ -150,13 +152,13 @@ const char *tw_link_make(const char *text, const struct tw_link_values *v, struc
 
 	tw_buf_init(&out, LINK_BYTES);
 	for (size_t i = 0; i < n; i++) {
-		enum place at = text[i] == '{' ? place_at(text + i) : NO_PLACE;
+		enum placeholder at = text[i] == '{' ? placeholder_at(text + i) : NO_PLACEHOLDER;
 
-		if (at == NO_PLACE) {
+		if (at == NO_PLACEHOLDER) {
 			(void)tw_buf_add(&out, text + i, 1);
 			continue;
 		}
-		put_place(&out, at, v);
+		put_placeholder(&out, at, v);
 		i += strlen(names[at]) - 1;
 	}
 	if (tw_buf_status(&out) == TW_OK)

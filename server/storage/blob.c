@@ -345,7 +345,7 @@ static void close_writer(struct tw_blob_writer *w, int64_t linger_ms)
 {
 	uint8_t hash[32];
 
-	if (w->placed)
+	if (w->stored)
 		w->blobs->engine->end(w->blobs->store, &w->put);
 	if (w->claimed)
 		tw_claim_end(w->blobs->claims, w->key, linger_ms);
@@ -458,10 +458,10 @@ static enum tw_status put_held(struct tw_blobs *b, struct tw_store_put *p, struc
 
 enum tw_status tw_blob_wait(struct tw_blob_writer *w, struct tw_err *err)
 {
-	return w->placed ? w->blobs->engine->wait(w->blobs->store, &w->put, err) : TW_OK;
+	return w->stored ? w->blobs->engine->wait(w->blobs->store, &w->put, err) : TW_OK;
 }
 
-enum tw_status tw_blob_place(struct tw_blob_writer *w, struct tw_err *err)
+enum tw_status tw_blob_store(struct tw_blob_writer *w, struct tw_err *err)
 {
 	uint8_t hash[32];
 	enum tw_status st = TW_OK;
@@ -475,7 +475,7 @@ enum tw_status tw_blob_place(struct tw_blob_writer *w, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	w->claimed = w->blobs->claims != NULL;
-	w->placed = true;
+	w->stored = true;
 	w->put = (struct tw_store_put){.key = w->key,
 	        .sha256 = w->sha256,
 	        .bytes = w->bytes,
@@ -517,7 +517,7 @@ struct tw_blob_writer *tw_blob_end(struct tw_blob_writer *w)
 enum tw_status tw_blob_commit(
         struct tw_blob_writer *w, char ret_sha256[TW_SHA256_HEX], struct tw_err *err)
 {
-	enum tw_status st = tw_blob_place(w, err);
+	enum tw_status st = tw_blob_store(w, err);
 
 	if (st == TW_OK)
 		st = tw_blob_wait(w, err);
@@ -533,7 +533,7 @@ struct tw_blob_writer *tw_blob_discard(struct tw_blob_writer *w)
 	if (!w)
 		return NULL;
 	if (w->fd >= 0)
-		(void)unlink(w->path); /* fails if it was placed */
+		(void)unlink(w->path); /* fails if it was stored */
 	return tw_blob_end(w);
 }
 

@@ -58,20 +58,20 @@ enum tw_status tw_blob_write(
 enum tw_status tw_blob_write_fd(struct tw_blob_writer *w, int fd, struct tw_err *err) TW_MUST_USE;
 /* Stores the file under the name of its content (equal content once) and starts to make it durable.
  * Nothing may refer to it before tw_blob_wait succeeded. */
-enum tw_status tw_blob_place(struct tw_blob_writer *w, struct tw_err *err) TW_MUST_USE;
-/* Waits until file and name are durable, or fails.  Thread: any; for a placed writer. */
+enum tw_status tw_blob_store(struct tw_blob_writer *w, struct tw_err *err) TW_MUST_USE;
+/* Waits until file and name are durable, or fails.  Thread: any; after tw_blob_store. */
 enum tw_status tw_blob_wait(struct tw_blob_writer *w, struct tw_err *err);
-/* Instead of tw_blob_place: reads the content, as hex digits and a 0, into `out`, and removes the
+/* Instead of tw_blob_store: reads the content, as hex digits and a 0, into `out`, and removes the
  * file. */
 enum tw_status tw_blob_take_content(
         struct tw_blob_writer *w, char *out, size_t cap, struct tw_err *err) TW_MUST_USE;
 const char *tw_blob_sha256(
-        const struct tw_blob_writer *w); /* after tw_blob_place or tw_blob_take_content, until
+        const struct tw_blob_writer *w); /* after tw_blob_store or tw_blob_take_content, until
                                           * tw_blob_end */
 uint64_t tw_blob_bytes(const struct tw_blob_writer *w); /* written so far */
-/* Ends a placed writer, after waiting; the blob remains.  Returns NULL. */
+/* Ends a writer after tw_blob_wait; the blob remains.  Returns NULL. */
 struct tw_blob_writer *tw_blob_end(struct tw_blob_writer *w);
-/* tw_blob_place, tw_blob_wait and tw_blob_end.  On failure, free w with tw_blob_discard. */
+/* tw_blob_store, tw_blob_wait and tw_blob_end.  On failure, free w with tw_blob_discard. */
 enum tw_status tw_blob_commit(
         struct tw_blob_writer *w, char ret_sha256[TW_SHA256_HEX], struct tw_err *err) TW_MUST_USE;
 struct tw_blob_writer *tw_blob_discard(struct tw_blob_writer *w); /* accepts NULL; returns NULL */

@@ -56,8 +56,8 @@ struct tw_blob_writer {
 	int fd;
 	uint64_t bytes, max_bytes, next_check;
 	gnutls_hash_hd_t sha;
-	bool placed, claimed;
-	struct tw_store_put put; /* once placed, with the fields below */
+	bool stored, claimed;
+	struct tw_store_put put; /* once stored, with the fields below */
 	char sha256[TW_SHA256_HEX];
 	char key[TW_STORE_KEY];
 	char path[TW_BLOB_PATH];

@@ -30,7 +30,7 @@ static enum tw_status put(struct tw_blobs *b, struct tw_blob_writer *w, struct t
 		return tw_is_disk_full(errno)
 		               ? tw_fail(err, TW_FULL, "no space left for uploads")
 		               : tw_fail_errno(err, TW_IO, "a piece cannot be synced");
-	w->placed = true;
+	w->stored = true;
 	w->put = (struct tw_store_put){.key = w->key,
 	        .sha256 = w->sha256,
 	        .bytes = w->bytes,

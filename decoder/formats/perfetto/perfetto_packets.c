@@ -31,14 +31,14 @@ void tw_perfetto_packets_init(struct tw_perfetto_packets *s, struct tw_arena *a,
 	*s = (struct tw_perfetto_packets){.each = each, .arg = arg, .arena = a, .sink = sink};
 }
 
-static uint64_t place(const struct tw_perfetto_packets *s, uint64_t offset)
+static uint64_t file_offset(const struct tw_perfetto_packets *s, uint64_t offset)
 {
 	return s->inside ? *s->inside : offset;
 }
 
 static void repair(struct tw_perfetto_packets *s, enum tw_repair what, uint64_t offset)
 {
-	s->sink->ops->repair(s->sink, what, place(s, offset), 1);
+	s->sink->ops->repair(s->sink, what, file_offset(s, offset), 1);
 }
 
 /* --- shape of a packet --- */
@@ -211,7 +211,7 @@ static void read_again(struct tw_perfetto_packets *s)
 static enum tw_status hand_on(struct tw_perfetto_packets *s, const uint8_t *p, size_t n,
         size_t *ret_used, struct tw_err *err)
 {
-	const struct tw_perfetto_piece piece = {p, n, place(s, s->start)};
+	const struct tw_perfetto_piece piece = {p, n, file_offset(s, s->start)};
 	bool damaged = false;
 	enum tw_status st = n ? s->each(s->arg, &piece, &damaged, err) : TW_OK;
 

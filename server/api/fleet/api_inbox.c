@@ -2,8 +2,8 @@
  * api_inbox.c - regressions, ANR groups and alerts to triage, with common states, in one list.
  *
  * Items are open, acknowledged, fixed or returned, have an owner and may be muted. Counts include
- * every item that the other filters select, whatever its box.  Items change place when they are
- * seen again, so a cursor contains the last item's place and not its number.
+ * every item that the other filters select, whatever its box.  Items move when they are
+ * seen again, so a cursor contains the last item's sort key and not its number.
  */
 #include <string.h>
 

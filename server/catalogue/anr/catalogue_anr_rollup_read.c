@@ -22,12 +22,12 @@ static bool is_by_dimension(const struct tw_anr_rollup_query *query)
 	       f->build_id[0] || f->scenario[0] || f->device_class[0] || f->os[0];
 }
 
-struct place { /* the dimensions of a result row */
+struct dims { /* the dimensions of a result row */
 	const char *name, *version, *os;
 	int64_t day;
 };
 
-static struct tw_anr_rollup *tally_at(struct answer *to, const struct place *p)
+static struct tw_anr_rollup *rollup_at(struct answer *to, const struct dims *p)
 {
 	const enum tw_anr_rollup_by by = to->query->by;
 	const char *value = by == TW_ANR_ROLLUP_BY_VERSION ? p->version
@@ -70,12 +70,12 @@ static bool take(void *arg, const struct tw_anr_rollup_report *of, const char *n
         const struct tw_anr_rollup_one *one)
 {
 	struct answer *to = arg;
-	const struct place p = {name, of->version_name, of->os, of->day};
+	const struct dims p = {name, of->version_name, of->os, of->day};
 	struct tw_anr_rollup *t;
 
 	if (!is_requested(to->query, name))
 		return true;
-	t = tally_at(to, &p);
+	t = rollup_at(to, &p);
 	return t && tw_anr_rollup_add(to->all->arena, t, one);
 }
 
@@ -86,10 +86,10 @@ static enum tw_status take_rows(struct tw_cat_query *q, struct answer *to, struc
 	enum tw_status st = TW_OK;
 
 	while (st == TW_OK && tw_cat_row(q)) {
-		const struct place p = {
+		const struct dims p = {
 		        tw_cat_str(q, 0), tw_cat_str(q, 2), tw_cat_str(q, 3), tw_cat_int(q, 1)};
 		const struct tw_str data = tw_cat_blob(q, 4);
-		struct tw_anr_rollup *t = tally_at(to, &p);
+		struct tw_anr_rollup *t = rollup_at(to, &p);
 
 		st = t ? tw_anr_rollup_merge(
 		                 to->all->arena, t, (const uint8_t *)data.ptr, data.len, err)

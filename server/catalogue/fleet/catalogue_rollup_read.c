@@ -79,12 +79,12 @@ static enum tw_status read_parts(
 		        " cell_id" TW_CAT_AMONG("?2") " AND (1<<CAST(metric AS INTEGER))&?3<>0",
 		        "tti", k->project_id, ids.list, (int64_t)k->metrics);
 	while (st == TW_OK && tw_cat_row(&q)) {
-		const size_t place = tw_cat_place(&ids, tw_cat_int(&q, 0));
+		const size_t found = tw_cat_index_of(&ids, tw_cat_int(&q, 0));
 		const int64_t metric = tw_cat_int(&q, 1);
 
-		if (place < n && metric >= 0 && metric < TW_ROLLUP_METRICS)
+		if (found < n && metric >= 0 && metric < TW_ROLLUP_METRICS)
 			st = tw_cat_bytes(
-			        &q, 2, k->arena, &cells[ids.sorted[place].at]->parts[metric], err);
+			        &q, 2, k->arena, &cells[ids.sorted[found].at]->parts[metric], err);
 	}
 	return tw_cat_close_after(&q, st, err);
 }
@@ -117,10 +117,10 @@ static enum tw_status read_deltas(
 	for (size_t i = 0; i < n; i++)
 		cells[i]->n_deltas = 0;
 	while (st == TW_OK && tw_cat_row(&q)) {
-		const size_t place = tw_cat_place(&ids, tw_cat_int(&q, 0));
-		const size_t at = place < n ? ids.sorted[place].at : 0;
+		const size_t found = tw_cat_index_of(&ids, tw_cat_int(&q, 0));
+		const size_t at = found < n ? ids.sorted[found].at : 0;
 
-		if (place < n && cells[at]->n_deltas < room[at])
+		if (found < n && cells[at]->n_deltas < room[at])
 			st = read_delta(&q, k->metrics != 0, k->arena,
 			        &cells[at]->deltas[cells[at]->n_deltas++], err);
 	}
@@ -320,7 +320,7 @@ static enum tw_status read_names(struct tw_db *db, const char *project_id, const
 
 		if (!found.name || !found.descriptor || !found.build_id)
 			st = tw_rollup_fail_too_large(err);
-		for (size_t i = tw_cat_place(&ids, id); i < n && ids.sorted[i].number == id; i++)
+		for (size_t i = tw_cat_index_of(&ids, id); i < n && ids.sorted[i].number == id; i++)
 			names[ids.sorted[i].at] = found;
 	}
 	return tw_cat_close_after(&q, st, err);

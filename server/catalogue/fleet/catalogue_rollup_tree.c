@@ -144,10 +144,10 @@ static enum tw_status read_deltas(struct trees *k, const struct tw_cat_numbers *
 	if (st != TW_OK || !want)
 		return st;
 	while (st == TW_OK && tw_cat_row(&q)) {
-		const size_t place = tw_cat_place(ids, tw_cat_int(&q, 0));
-		const size_t at = place < ids->n ? ids->sorted[place].at : 0;
+		const size_t found = tw_cat_index_of(ids, tw_cat_int(&q, 0));
+		const size_t at = found < ids->n ? ids->sorted[found].at : 0;
 
-		if (place < ids->n && cells[at].n_deltas < room[at])
+		if (found < ids->n && cells[at].n_deltas < room[at])
 			st = read_delta(&q, k->arena, &cells[at].deltas[cells[at].n_deltas++], err);
 	}
 	return tw_cat_close_after(&q, st, err);
@@ -186,10 +186,10 @@ static enum tw_status read_trees(
 		        " AND t.cell_id" TW_CAT_AMONG("?2"),
 		        "ttii", k->project_id, ids.list, (int64_t)k->levels, (int64_t)k->rough);
 	while (st == TW_OK && tw_cat_row(&q)) {
-		const size_t place = tw_cat_place(&ids, tw_cat_int(&q, 0));
+		const size_t found = tw_cat_index_of(&ids, tw_cat_int(&q, 0));
 
-		if (place < n)
-			st = read_tree(&q, k->arena, &cells[ids.sorted[place].at], err);
+		if (found < n)
+			st = read_tree(&q, k->arena, &cells[ids.sorted[found].at], err);
 	}
 	st = tw_cat_close_after(&q, st, err);
 	return st == TW_OK ? read_deltas(k, &ids, cells, err) : st;

@@ -258,25 +258,25 @@ static enum tw_status set_ready(struct tw_db *w, const struct tw_job_row *job,
 }
 
 enum tw_status tw_catalogue_job_publish(struct tw_catalogue *c, const struct tw_job_row *job,
-        const struct tw_trace_summary *s, const struct tw_job_place *place, struct tw_err *err)
+        const struct tw_trace_summary *s, const struct tw_job_move *move, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	enum tw_status st = place ? tw_cat_begin(c, TW_SUBJECT_NONE, "", &w, err)
-	                          : tw_cat_begin_one(c, &w, err);
+	enum tw_status st =
+	        move ? tw_cat_begin(c, TW_SUBJECT_NONE, "", &w, err) : tw_cat_begin_one(c, &w, err);
 
 	tw_fair_end(&c->turns[job->queue].fair, job->trace_id);
 	if (st != TW_OK)
 		return st;
 	st = set_ready(w, job, s, err);
-	if (st == TW_OK && place)
+	if (st == TW_OK && move)
 		st = tw_cat_may_idle(w, err);
-	if (st == TW_OK && place)
-		st = place->put(place->arg, err);
+	if (st == TW_OK && move)
+		st = move->run(move->arg, err);
 	return tw_cat_end(c, w, st, err);
 }
 
 enum tw_status tw_catalogue_jobs_publish(struct tw_catalogue *c, const struct tw_job_row *jobs,
-        const struct tw_trace_summary *summaries, const struct tw_job_place *places, size_t n,
+        const struct tw_trace_summary *summaries, const struct tw_job_move *moves, size_t n,
         enum tw_status *ret, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
@@ -286,14 +286,14 @@ enum tw_status tw_catalogue_jobs_publish(struct tw_catalogue *c, const struct tw
 		tw_fair_end(&c->turns[jobs[i].queue].fair, jobs[i].trace_id);
 	if (st != TW_OK)
 		return st;
-	if (places)
+	if (moves)
 		st = tw_cat_may_idle(w, err);
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		ret[i] = set_ready(w, &jobs[i], &summaries[i], err);
 		if (ret[i] != TW_NOT_FOUND && ret[i] != TW_CONFLICT) /* these changed nothing */
 			st = ret[i];
-		if (ret[i] == TW_OK && places)
-			st = places[i].put(places[i].arg, err);
+		if (ret[i] == TW_OK && moves)
+			st = moves[i].run(moves[i].arg, err);
 	}
 	return tw_cat_end(c, w, st, err);
 }

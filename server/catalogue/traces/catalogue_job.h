@@ -63,21 +63,21 @@ enum tw_status tw_catalogue_job_return(
         struct tw_catalogue *c, const struct tw_job_row *job, struct tw_err *err);
 /* Ends the job, as the functions below: the trace is ready / failed / queued again.  TW_CONFLICT:
  * its lease had expired and another server has it; nothing was changed.  TW_NOT_FOUND: it was
- * deleted.  If the owner still holds the job, calls `place` (may be NULL) before the end becomes
+ * deleted.  If the owner still holds the job, calls `move` (may be NULL) before the end becomes
  * visible, to move the result into place: no other server that had the job can do so then or later.
  */
-struct tw_job_place {
-	enum tw_status (*put)(void *arg, struct tw_err *err);
+struct tw_job_move {
+	enum tw_status (*run)(void *arg, struct tw_err *err);
 	void *arg;
 };
 enum tw_status tw_catalogue_job_publish(struct tw_catalogue *c, const struct tw_job_row *job,
-        const struct tw_trace_summary *summary, const struct tw_job_place *place,
+        const struct tw_trace_summary *summary, const struct tw_job_move *move,
         struct tw_err *err) TW_MUST_USE;
 /* The same for several jobs, in one transaction: ret[i] is TW_OK, TW_CONFLICT or TW_NOT_FOUND.  On
- * failure no job is ended, but some files may already be stored.  `places`: one per job, or NULL.
+ * failure no job is ended, but some files may already be stored.  `moves`: one per job, or NULL.
  */
 enum tw_status tw_catalogue_jobs_publish(struct tw_catalogue *c, const struct tw_job_row *jobs,
-        const struct tw_trace_summary *summaries, const struct tw_job_place *places, size_t n,
+        const struct tw_trace_summary *summaries, const struct tw_job_move *moves, size_t n,
         enum tw_status *ret, struct tw_err *err) TW_MUST_USE;
 /* `death`: decoders died on it, so it is quarantined; NULL: the decoder reported an error. */
 enum tw_status tw_catalogue_job_failed(struct tw_catalogue *c, const struct tw_job_row *job,

@@ -34,25 +34,25 @@ enum tw_status tw_cli_data_probe(struct tw_blobs *b, struct tw_err *err)
 	return engine->probe ? engine->probe(store, err) : TW_OK;
 }
 
-struct place { /* where a data folder's files are, with the arena of its settings */
+struct data_files { /* where a data folder's files are, with the arena of its settings */
 	struct tw_arena *arena;
 	struct tw_storage storage;
 };
 
-static enum tw_status find_place(const char *data, struct place *p, struct tw_err *err)
+static enum tw_status find_files(const char *data, struct data_files *p, struct tw_err *err)
 {
 	p->arena = tw_arena_new(1 << 20);
 	return p->arena ? tw_storage_of(data, p->arena, &p->storage, err) : tw_oom(err);
 }
 
 static enum tw_status open_catalogue(
-        const char *data, const struct place *p, struct tw_catalogue **ret, struct tw_err *err)
+        const char *data, const struct data_files *p, struct tw_catalogue **ret, struct tw_err *err)
 {
 	return tw_data_catalogue_open(data, address(), p->storage.blobs, false, ret, err);
 }
 
-static enum tw_status open_files(const char *data, const struct place *p, unsigned min_free_percent,
-        struct tw_blobs **ret, struct tw_err *err)
+static enum tw_status open_files(const char *data, const struct data_files *p,
+        unsigned min_free_percent, struct tw_blobs **ret, struct tw_err *err)
 {
 	enum tw_status st = tw_blobs_open_at(&(struct tw_store_endpoint){.data_dir = data,
 	                                             .storage = &p->storage,
@@ -65,8 +65,8 @@ static enum tw_status open_files(const char *data, const struct place *p, unsign
 enum tw_status tw_cli_data_files(
         const char *data, unsigned min_free_percent, struct tw_blobs **ret, struct tw_err *err)
 {
-	struct place p = {.arena = NULL};
-	enum tw_status st = find_place(data, &p, err);
+	struct data_files p = {.arena = NULL};
+	enum tw_status st = find_files(data, &p, err);
 
 	if (st == TW_OK)
 		st = open_files(data, &p, min_free_percent, ret, err);
@@ -169,13 +169,13 @@ static enum tw_status fail_no_folder(const char *data, struct tw_err *err)
 static enum tw_status open_there(const char *data, struct tw_catalogue **ret_catalogue,
         struct tw_blobs **ret_blobs, struct tw_err *err)
 {
-	struct place p = {.arena = NULL};
+	struct data_files p = {.arena = NULL};
 	enum tw_status st;
 
 	if (!tw_data_catalogue_is_there(data))
 		return fail_no_folder(data, err);
 	tw_actor_set_cli();
-	st = find_place(data, &p, err);
+	st = find_files(data, &p, err);
 	if (st == TW_OK && ret_blobs)
 		st = open_files(data, &p, 0, ret_blobs, err);
 	if (st == TW_OK)
@@ -201,14 +201,14 @@ enum tw_status tw_cli_data_open_catalogue(
 enum tw_status tw_cli_data_make(
         const char *data, struct tw_catalogue **ret_catalogue, struct tw_err *err)
 {
-	struct place p = {.arena = NULL};
+	struct data_files p = {.arena = NULL};
 	enum tw_status st;
 
 	tw_actor_set_cli();
 	(void)umask(077);
 	st = tw_folder_make(data, err);
 	if (st == TW_OK)
-		st = find_place(data, &p, err);
+		st = find_files(data, &p, err);
 	if (st == TW_OK)
 		st = open_catalogue(data, &p, ret_catalogue, err);
 	(void)tw_arena_free(p.arena);
@@ -244,7 +244,7 @@ static enum tw_status open_new(const char *data, struct tw_cli_rebuilt *r, struc
 	char path[sizeof r->made + 8];
 
 	(void)snprintf(r->made, sizeof r->made, "%s/catalogue.rebuild.db", data);
-	(void)snprintf(r->place, sizeof r->place, "%s/catalogue.db", data);
+	(void)snprintf(r->path, sizeof r->path, "%s/catalogue.db", data);
 	for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
 		(void)snprintf(path, sizeof path, "%s%s", r->made, tails[i]);
 		(void)unlink(path); /* left by an interrupted rebuild */
@@ -253,7 +253,7 @@ static enum tw_status open_new(const char *data, struct tw_cli_rebuilt *r, struc
 }
 
 static enum tw_status open_empty(const struct tw_cli_rebuild *of, const struct tw_config *c,
-        const struct place *p, struct tw_cli_rebuilt *r, struct tw_err *err)
+        const struct data_files *p, struct tw_cli_rebuilt *r, struct tw_err *err)
 {
 	if (tw_data_catalogue_in_use(of->data))
 		return tw_fail(err, TW_BUSY,
@@ -268,14 +268,14 @@ static enum tw_status open_empty(const struct tw_cli_rebuild *of, const struct t
 enum tw_status tw_cli_rebuild_open(
         const struct tw_cli_rebuild *of, struct tw_cli_rebuilt *ret, struct tw_err *err)
 {
-	struct place p = {.arena = NULL};
+	struct data_files p = {.arena = NULL};
 	struct tw_config config;
 	enum tw_status st;
 
 	*ret = (struct tw_cli_rebuilt){.catalogue = NULL};
 	tw_actor_set_cli();
 	(void)umask(077);
-	st = find_place(of->data, &p, err);
+	st = find_files(of->data, &p, err);
 	if (st == TW_OK)
 		st = read_settings(of, p.arena, &config, err);
 	if (st == TW_OK && !p.storage.blobs[0])
@@ -302,7 +302,7 @@ enum tw_status tw_cli_rebuild_close(struct tw_cli_rebuilt *r, enum tw_status st,
 		return st;
 	if (st != TW_OK)
 		(void)unlink(r->made);
-	else if (rename(r->made, r->place) != 0)
+	else if (rename(r->made, r->path) != 0)
 		st = tw_fail_errno(err, TW_IO, "cannot rename %.140s", r->made);
 	return st;
 }

@@ -29,7 +29,7 @@ struct tw_cli_rebuilt {
 	struct tw_catalogue *catalogue; /* empty */
 	struct tw_blobs *blobs;
 	char made[1500],
-	        place[1500]; /* temporary and final name of a new file; "" for another catalogue */
+	        path[1500]; /* temporary and final name of a new file; "" for another catalogue */
 };
 /* Opens a folder or store without a catalogue, or with an empty one.  The caller closes it with
  * tw_cli_rebuild_close, also on failure. */

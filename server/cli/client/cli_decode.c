@@ -425,15 +425,15 @@ static const struct tw_sink_ops ops = {
 static void print_repairs(struct print_sink *p)
 {
 	for (int i = 0; i < TW_REPAIR_COUNT; i++) {
-		char place[24] = "-";
+		char offset[24] = "-";
 
 		if (p->counts[i] == 0)
 			continue;
 		if (p->offsets[i] != TW_NO_OFFSET)
 			(void)snprintf(
-			        place, sizeof place, "%llu", (unsigned long long)p->offsets[i]);
+			        offset, sizeof offset, "%llu", (unsigned long long)p->offsets[i]);
 		emit(p, "repair\t%s\t%llu\t%s\n", tw_repair_info((enum tw_repair)i)->name,
-		        (unsigned long long)p->counts[i], place);
+		        (unsigned long long)p->counts[i], offset);
 	}
 }
 

@@ -23,7 +23,7 @@ struct lane { /* the export of one thread */
 	bool introduced; /* the first packets of its sequence are written */
 	uint32_t seq;
 	struct tw_packet_seq packets;
-	uint32_t place;  /* current step of the clock sync */
+	uint32_t step;   /* current step of the clock sync */
 	int64_t last_ns; /* time of the previous event */
 	uint32_t *iids;  /* interned name by method; 0: not written yet */
 	uint32_t n_iids;
@@ -81,10 +81,10 @@ static enum tw_status introduce(struct tw_call_writer *c, struct lane *l, struct
 	        tw_track_uuid(o->salt, TW_TRACK_CPU, o->number, l->thread->thread_id), thread};
 	const char *description;
 	char name[64];
-	struct tw_track_sequence s = {.seq = l->seq, .clock = o->place.clock, .steps = true};
+	struct tw_track_sequence s = {.seq = l->seq, .clock = o->sync.clock, .steps = true};
 	enum tw_status st;
 
-	l->last_ns = tw_export_trace_time(o, &l->place, l->cursor.next_ns);
+	l->last_ns = tw_export_trace_time(o, &l->step, l->cursor.next_ns);
 	s.base_ns = l->last_ns;
 	s.track = calls[0];
 	s.cpu_counter = l->cpu_ends ? cpu[0] : 0;
@@ -157,7 +157,7 @@ static enum tw_status put_begin(struct tw_call_writer *c, struct lane *l, struct
 static enum tw_status put_edge(
         struct tw_call_writer *c, struct lane *l, struct tw_buf *out, const struct tw_edge *e)
 {
-	uint64_t delta = step_to(&l->last_ns, tw_export_trace_time(c->ours, &l->place, e->ts_ns));
+	uint64_t delta = step_to(&l->last_ns, tw_export_trace_time(c->ours, &l->step, e->ts_ns));
 	uint32_t iid = e->begin && e->method < c->n_methods ? l->iids[e->method] : 0;
 	uint64_t cpu_ns;
 	uint8_t *p;
@@ -218,13 +218,13 @@ static inline bool is_plain(const struct tw_cursor *at, const uint32_t *iids, ui
 static enum tw_status run_plain(const struct tw_call_writer *c, struct lane *l, int64_t until_ns,
         int *left, struct tw_buf *out, struct tw_err *err)
 {
-	const struct tw_clock_sync *place = &c->ours->place;
+	const struct tw_clock_sync *sync = &c->ours->sync;
 	const struct tw_packet_seq packets = l->packets;
 	const uint32_t *iids = l->iids;
 	struct tw_cursor *at = &l->cursor;
 	const struct tw_slice *s = at->slices + at->at;
 	const struct tw_slice *end = at->slices + at->n;
-	int64_t add_ns = tw_clock_sync_time(place, &l->place, at->next_ns) - at->next_ns;
+	int64_t add_ns = tw_clock_sync_time(sync, &l->step, at->next_ns) - at->next_ns;
 	int64_t last_ns = l->last_ns;
 	uint32_t depth = at->depth;
 	int n = *left;
@@ -233,8 +233,8 @@ static enum tw_status run_plain(const struct tw_call_writer *c, struct lane *l, 
 	if (tw_buf_reserve(out, (size_t)n * TW_PACKET_MAX_BYTES) != TW_OK)
 		return tw_oom(err);
 	p = out->data + out->len;
-	if (l->place + 1 < place->n && place->steps[l->place + 1].from_ns <= until_ns)
-		until_ns = place->steps[l->place + 1].from_ns - 1;
+	if (l->step + 1 < sync->n && sync->steps[l->step + 1].from_ns <= until_ns)
+		until_ns = sync->steps[l->step + 1].from_ns - 1;
 	for (; s < end && is_plain(at, iids, c->n_methods, s); s++) {
 		for (; depth > s->depth && n > 0 && at->ends[depth - 1] <= until_ns; n--)
 			p = tw_packet_end(

@@ -50,8 +50,8 @@ static struct tw_system_range range_of(const struct tw_plan *p)
 	for (uint32_t i = 0; i < p->n && r.cut; i++) {
 		const struct tw_export_trace *o = &p->ours[i];
 		uint32_t at = 0;
-		int64_t from = tw_clock_sync_time(&o->place, &at, o->sel.from_ns);
-		int64_t to = tw_clock_sync_time(&o->place, &at, o->sel.to_ns);
+		int64_t from = tw_clock_sync_time(&o->sync, &at, o->sel.from_ns);
+		int64_t to = tw_clock_sync_time(&o->sync, &at, o->sel.to_ns);
 
 		r.from_ns = from < r.from_ns ? from : r.from_ns;
 		r.to_ns = to > r.to_ns ? to : r.to_ns;
@@ -228,9 +228,9 @@ static enum tw_status put_head(struct join *x, struct tw_err *err)
 	x->stage = x->with_system && x->plan->system ? SYSTEM : OURS;
 	if (x->stage == SYSTEM)
 		return TW_OK;
-	if (o->place.clock == TW_PERFETTO_BOOTTIME)
+	if (o->sync.clock == TW_PERFETTO_BOOTTIME)
 		boot = tw_export_trace_time(o, &at, 0);
-	else if (o->place.clock == TW_PERFETTO_MONOTONIC)
+	else if (o->sync.clock == TW_PERFETTO_MONOTONIC)
 		mono = tw_export_trace_time(o, &at, 0);
 	return tw_track_put_clocks(&x->piece, ids,
 	               (const int64_t[]){boot > 0 ? boot : 0, mono > 0 ? mono : 0}, 2) == TW_OK

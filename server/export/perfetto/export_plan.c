@@ -217,12 +217,12 @@ static enum tw_status try_system(struct tw_plan *p, struct tw_export_trace *o, s
 	enum tw_status st = load_facts(p, o->number, &s, err);
 
 	if (st == TW_OK && s->fault == TW_SYSTEM_FINE)
-		st = tw_clock_sync_make(tw_trace_file_info(o->file), s, p->arena, &o->place, err);
+		st = tw_clock_sync_make(tw_trace_file_info(o->file), s, p->arena, &o->sync, err);
 	if (st != TW_OK) {
 		tw_system_free(s);
 		return st;
 	}
-	why = tw_clock_sync_why_not(s, &o->place);
+	why = tw_clock_sync_why_not(s, &o->sync);
 	if (why) {
 		p->left_out = why;
 		tw_system_free(s);
@@ -269,7 +269,7 @@ static bool by_bases(
 {
 	const struct tw_trace_info *first = tw_trace_file_info(p->ours[0].file);
 	const struct tw_trace_info *i = tw_trace_file_info(o->file);
-	int64_t zero_ns = p->ours[0].place.steps[0].add_ns; /* of the first, in the file */
+	int64_t zero_ns = p->ours[0].sync.steps[0].add_ns; /* of the first, in the file */
 	int64_t from_ns;
 
 	if (i->mono_base_ns >= 0 && first->mono_base_ns >= 0)
@@ -283,7 +283,7 @@ static bool by_bases(
 		from_ns = i->boot_base_ns - first->boot_base_ns;
 	*st = tw_clock_sync_at(
 	        i->boot_base_ns >= 0 ? TW_CLOCK_SYNC_BOOTTIME : TW_CLOCK_SYNC_MONOTONIC,
-	        p->ours[0].place.clock, 0, zero_ns + from_ns, p->arena, &o->place, err);
+	        p->ours[0].sync.clock, 0, zero_ns + from_ns, p->arena, &o->sync, err);
 	return true;
 }
 
@@ -295,16 +295,16 @@ static enum tw_status by_clock(
 	*ret_shared = true;
 	if (p->system && o->machine == p->ours[p->system_of].machine) {
 		st = tw_clock_sync_make(
-		        tw_trace_file_info(o->file), p->system, p->arena, &o->place, err);
-		if (st != TW_OK || o->place.choice == TW_CLOCK_SYNC_MONOTONIC ||
-		        o->place.choice == TW_CLOCK_SYNC_BOOTTIME)
+		        tw_trace_file_info(o->file), p->system, p->arena, &o->sync, err);
+		if (st != TW_OK || o->sync.choice == TW_CLOCK_SYNC_MONOTONIC ||
+		        o->sync.choice == TW_CLOCK_SYNC_BOOTTIME)
 			return st;
 	}
 	*ret_shared = by_bases(p, o, &st, err);
 	return st;
 }
 
-static enum tw_status place(
+static enum tw_status sync_trace(
         struct tw_plan *p, struct tw_export_trace *o, int64_t anchor_file_ns, struct tw_err *err)
 {
 	enum tw_perfetto_align how = p->options.align;
@@ -322,7 +322,7 @@ static enum tw_status place(
 		return st;
 	return tw_clock_sync_at(
 	        how == TW_PERFETTO_BY_SLICE ? TW_CLOCK_SYNC_SLICE : TW_CLOCK_SYNC_START,
-	        p->ours[0].place.clock, own_ns, anchor_file_ns, p->arena, &o->place, err);
+	        p->ours[0].sync.clock, own_ns, anchor_file_ns, p->arena, &o->sync, err);
 }
 
 static enum tw_status place_all(struct tw_plan *p, struct tw_err *err)
@@ -334,15 +334,15 @@ static enum tw_status place_all(struct tw_plan *p, struct tw_err *err)
 
 	if (p->system && first->machine == p->ours[p->system_of].machine)
 		st = tw_clock_sync_make(
-		        tw_trace_file_info(first->file), p->system, p->arena, &first->place, err);
+		        tw_trace_file_info(first->file), p->system, p->arena, &first->sync, err);
 	else
 		st = tw_clock_sync_make(
-		        tw_trace_file_info(first->file), NULL, p->arena, &first->place, err);
+		        tw_trace_file_info(first->file), NULL, p->arena, &first->sync, err);
 	if (st == TW_OK && p->n > 1)
 		st = anchor_of(p, first, &anchor_ns, err);
 	anchor_ns = st == TW_OK ? tw_export_trace_time(first, &at, anchor_ns) : 0;
 	for (uint32_t i = 1; st == TW_OK && i < p->n; i++)
-		st = place(p, &p->ours[i], anchor_ns, err);
+		st = sync_trace(p, &p->ours[i], anchor_ns, err);
 	return st;
 }
 
@@ -365,13 +365,13 @@ static void cut_all(struct tw_plan *p, const struct tw_selection *requested)
 
 	if (!requested->ranged)
 		return;
-	from_ns = tw_clock_sync_time(&first->place, &at, ends[0]);
-	to_ns = tw_clock_sync_time(&first->place, &at, ends[1]);
+	from_ns = tw_clock_sync_time(&first->sync, &at, ends[0]);
+	to_ns = tw_clock_sync_time(&first->sync, &at, ends[1]);
 	for (uint32_t i = 0; i < p->n; i++) {
 		struct tw_export_trace *o = &p->ours[i];
 
-		o->sel.from_ns = i ? tw_clock_sync_back(&o->place, from_ns) : ends[0];
-		o->sel.to_ns = i ? tw_clock_sync_back(&o->place, to_ns) : ends[1];
+		o->sel.from_ns = i ? tw_clock_sync_back(&o->sync, from_ns) : ends[0];
+		o->sel.to_ns = i ? tw_clock_sync_back(&o->sync, to_ns) : ends[1];
 	}
 }
 
@@ -517,19 +517,19 @@ static void emit_clock(
 {
 	const struct tw_trace_info *i = tw_trace_file_info(o->file);
 	int64_t base =
-	        o->place.choice == TW_CLOCK_SYNC_MONOTONIC ? i->mono_base_ns : i->boot_base_ns;
+	        o->sync.choice == TW_CLOCK_SYNC_MONOTONIC ? i->mono_base_ns : i->boot_base_ns;
 	uint32_t at = 0;
 	char key[KEY_BYTES];
 
 	(void)snprintf(key, sizeof key, "clock%s", suffix);
-	each(arg, key, tw_clock_sync_name(o->place.choice), 0);
+	each(arg, key, tw_clock_sync_name(o->sync.choice), 0);
 	(void)snprintf(key, sizeof key, "clock_offset_ns%s", suffix);
 	if (base >= 0)
 		each(arg, key, NULL,
-		        tw_clock_sync_time(&o->place, &at, i->start_ns) - i->start_ns - base);
+		        tw_clock_sync_time(&o->sync, &at, i->start_ns) - i->start_ns - base);
 	(void)snprintf(key, sizeof key, "clock_residual_ns%s", suffix);
-	if (o->place.residual_ns != INT64_MIN)
-		each(arg, key, NULL, o->place.residual_ns);
+	if (o->sync.residual_ns != INT64_MIN)
+		each(arg, key, NULL, o->sync.residual_ns);
 }
 
 static void suffix_of(const struct tw_export_trace *o, char suffix[SUFFIX_BYTES])

@@ -101,7 +101,7 @@ static enum tw_status put_manifest(struct tar *t, struct tw_err *err)
 	tw_json_open(&j, '{');
 	tw_json_key_open(&j, "perfetto_manifest", '{');
 	tw_json_key_int(&j, "version", 1);
-	put_trace_time(&j, t->plan->ours[0].place.clock);
+	put_trace_time(&j, t->plan->ours[0].sync.clock);
 	tw_json_key_open(&j, "files", '[');
 	if (t->plan->system)
 		add_file(&j, system_name);

@@ -234,11 +234,11 @@ int64_t tw_clock_sync_back(const struct tw_clock_sync *p, int64_t file_ns)
 	return file_ns;
 }
 
-const char *tw_clock_sync_why_not(const struct tw_system *s, const struct tw_clock_sync *place)
+const char *tw_clock_sync_why_not(const struct tw_system *s, const struct tw_clock_sync *sync)
 {
 	if (s->fault != TW_SYSTEM_FINE)
 		return tw_system_why(s);
-	if (place->choice == TW_CLOCK_SYNC_APART)
+	if (sync->choice == TW_CLOCK_SYNC_APART)
 		return "its clocks belong to another time or device";
 	return NULL;
 }

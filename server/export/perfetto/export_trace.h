@@ -52,8 +52,7 @@ enum tw_status tw_clock_sync_at(enum tw_clock_sync_choice choice, uint32_t clock
         struct tw_err *err) TW_MUST_USE;
 
 /* NULL if a device's trace can be joined with ours, otherwise a message with the reason. */
-const char *tw_clock_sync_why_not(
-        const struct tw_system *system, const struct tw_clock_sync *place);
+const char *tw_clock_sync_why_not(const struct tw_system *system, const struct tw_clock_sync *sync);
 
 /* *at is the step to start the search at, initially 0: rising times are found in constant time. */
 static inline int64_t tw_clock_sync_time(const struct tw_clock_sync *p, uint32_t *at, int64_t ts_ns)
@@ -74,7 +73,7 @@ struct tw_export_trace {
 	struct tw_names names;
 	struct tw_selection sel; /* from_ns and to_ns are always set */
 	struct tw_perfetto_facts facts;
-	struct tw_clock_sync place;
+	struct tw_clock_sync sync;
 	uint64_t salt;      /* common to all traces in the file */
 	uint32_t number;    /* index in the file, from 0 */
 	uint32_t machine;   /* traces of one device have the same */
@@ -95,7 +94,7 @@ struct tw_export_trace {
 static inline int64_t tw_export_trace_time(
         const struct tw_export_trace *o, uint32_t *at, int64_t ts_ns)
 {
-	int64_t ns = tw_clock_sync_time(&o->place, at, ts_ns);
+	int64_t ns = tw_clock_sync_time(&o->sync, at, ts_ns);
 
 	return ns > 0 ? ns : 0; /* Perfetto drops negative times */
 }

@@ -63,7 +63,7 @@ enum tw_status tw_resumes_open(struct tw_blobs *blobs, const struct tw_resume_li
 	return st;
 }
 
-enum tw_status tw_resumes_open_shared(const struct tw_resume_place *p,
+enum tw_status tw_resumes_open_shared(const struct tw_resume_parts *p,
         const struct tw_resume_limits *limits, struct tw_resumes **ret, struct tw_err *err)
 {
 	struct tw_resumes *rs = tw_mem_zalloc(1, sizeof *rs);

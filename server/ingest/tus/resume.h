@@ -44,7 +44,7 @@ struct tw_resume { /* read only */
 struct tw_catalogue;
 struct tw_resume_cleaner;
 
-struct tw_resume_place { /* the shared state of several servers */
+struct tw_resume_parts { /* the shared state of several servers */
 	struct tw_blobs *blobs;
 	struct tw_catalogue *catalogue;
 	const char *node;                  /* unique name of this server */
@@ -54,7 +54,7 @@ struct tw_resume_place { /* the shared state of several servers */
 /* `blobs` must outlive it: its folder and free-space limit are used. */
 enum tw_status tw_resumes_open(struct tw_blobs *blobs, const struct tw_resume_limits *limits,
         struct tw_resumes **ret, struct tw_err *err) TW_MUST_USE;
-enum tw_status tw_resumes_open_shared(const struct tw_resume_place *p,
+enum tw_status tw_resumes_open_shared(const struct tw_resume_parts *p,
         const struct tw_resume_limits *limits, struct tw_resumes **ret,
         struct tw_err *err) TW_MUST_USE;
 struct tw_resumes *tw_resumes_close(struct tw_resumes *rs); /* accepts NULL; returns NULL */

@@ -17,7 +17,7 @@ enum {
 };
 
 struct tw_resume_cleaner {
-	struct tw_resume_place place;
+	struct tw_resume_parts parts;
 	struct tw_periodic *thread;
 	uint64_t runs; /* runs of the thread */
 	_Atomic uint64_t expired;
@@ -29,13 +29,13 @@ static enum tw_status remove_pieces(struct tw_resume_cleaner *c, struct tw_perio
 	struct tw_resumable_piece *pieces = NULL;
 	size_t n = 0;
 	enum tw_status st = tw_catalogue_resumable_pieces(
-	        c->place.catalogue, h->project_id, h->id, a, &pieces, &n, err);
+	        c->parts.catalogue, h->project_id, h->id, a, &pieces, &n, err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		st = tw_periodic_stopping(p)
 		             ? tw_fail(err, TW_BUSY, "the server is shutting down")
-		             : tw_piece_remove(c->place.blobs, pieces[i].object, err);
-	return st == TW_OK ? tw_catalogue_resumable_cleaned(c->place.catalogue, h, err) : st;
+		             : tw_piece_remove(c->parts.blobs, pieces[i].object, err);
+	return st == TW_OK ? tw_catalogue_resumable_cleaned(c->parts.catalogue, h, err) : st;
 }
 
 /* TW_NOT_FOUND: there is nothing to clean. */
@@ -49,9 +49,9 @@ static enum tw_status clean_one(
 
 	if (!a)
 		return tw_oom(err);
-	(void)snprintf(h.owner, sizeof h.owner, "%s-clean-%llu", c->place.node,
+	(void)snprintf(h.owner, sizeof h.owner, "%s-clean-%llu", c->parts.node,
 	        (unsigned long long)++c->runs);
-	st = tw_catalogue_resumable_clean(c->place.catalogue, &h, LEASE_MS, &expired, err);
+	st = tw_catalogue_resumable_clean(c->parts.catalogue, &h, LEASE_MS, &expired, err);
 	if (st == TW_OK) {
 		(void)atomic_fetch_add(&c->expired, expired);
 		st = remove_pieces(c, p, &h, a, err);
@@ -64,23 +64,23 @@ static void clean(struct tw_periodic *p, void *arg)
 {
 	struct tw_resume_cleaner *c = arg;
 	struct tw_err err = {.msg = ""};
-	enum tw_status st = tw_blobs_ready(c->place.blobs, NULL);
+	enum tw_status st = tw_blobs_ready(c->parts.blobs, NULL);
 
 	for (int i = 0; st == TW_OK && i < BATCH && !tw_periodic_stopping(p); i++)
 		st = clean_one(c, p, &err);
 	if (st != TW_OK && st != TW_NOT_FOUND && st != TW_BUSY && !tw_periodic_stopping(p))
-		tw_log_err(TW_LOG_WARN, "pieces_not_removed", c->place.node, &err);
+		tw_log_err(TW_LOG_WARN, "pieces_not_removed", c->parts.node, &err);
 }
 
 enum tw_status tw_resume_cleaner_start(
-        const struct tw_resume_place *p, struct tw_resume_cleaner **ret, struct tw_err *err)
+        const struct tw_resume_parts *p, struct tw_resume_cleaner **ret, struct tw_err *err)
 {
 	struct tw_resume_cleaner *c = tw_mem_zalloc(1, sizeof *c);
 	enum tw_status st;
 
 	if (!c)
 		return tw_oom(err);
-	c->place = *p;
+	c->parts = *p;
 	st = tw_periodic_start(&(struct tw_periodic_task){"uploads_expiry", clean, EVERY_S * 1000},
 	        c, &c->thread, err);
 	if (st == TW_OK)

@@ -12,7 +12,7 @@
 
 struct tw_resume_cleaner;
 
-enum tw_status tw_resume_cleaner_start(const struct tw_resume_place *p,
+enum tw_status tw_resume_cleaner_start(const struct tw_resume_parts *p,
         struct tw_resume_cleaner **ret, struct tw_err *err) TW_MUST_USE;
 struct tw_resume_cleaner *tw_resume_cleaner_stop(struct tw_resume_cleaner *c);
 void tw_resume_cleaner_wake(struct tw_resume_cleaner *c);

@@ -48,7 +48,7 @@ struct tw_resume_entry *tw_resume_free(struct tw_resume_entry *e);
 struct tw_resume_shared;
 
 /* All of p must outlive it. */
-enum tw_status tw_resume_shared_open(const struct tw_resume_place *p,
+enum tw_status tw_resume_shared_open(const struct tw_resume_parts *p,
         const struct tw_resume_limits *limits, struct tw_resume_shared **ret,
         struct tw_err *err) TW_MUST_USE;
 struct tw_resume_shared *tw_resume_shared_close(struct tw_resume_shared *s);

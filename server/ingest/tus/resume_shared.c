@@ -45,7 +45,7 @@ _Static_assert(2 * RENEW_S * 1000 < LEASE_MS, "a hold outlives one renewal that 
 _Static_assert(PART_LEAST <= PART_BYTES, "parts grow up to the largest");
 
 struct tw_resume_shared {
-	struct tw_resume_place place;
+	struct tw_resume_parts parts;
 	struct tw_resume_limits limits;
 	struct tw_pool *pool;
 	struct tw_periodic *renewer;
@@ -102,14 +102,14 @@ enum tw_status tw_resume_shared_new(
 {
 	const struct tw_resumable_limits limits = {s->limits.count, s->limits.bytes, keep_ms(s)};
 	struct tw_resumable u = {.bytes = r->length, .metadata = r->metadata};
-	enum tw_status st = tw_blobs_ready(s->place.blobs, err);
+	enum tw_status st = tw_blobs_ready(s->parts.blobs, err);
 
 	memcpy(u.id, r->id, sizeof u.id);
 	memcpy(u.project_id, r->project_id, sizeof u.project_id);
 	memcpy(u.key_id, r->key_id, sizeof u.key_id);
 	(void)snprintf(u.key, sizeof u.key, "%s", r->key);
 	if (st == TW_OK)
-		st = tw_catalogue_resumable_add(s->place.catalogue, &u, &limits, err);
+		st = tw_catalogue_resumable_add(s->parts.catalogue, &u, &limits, err);
 	if (st == TW_OK)
 		(void)atomic_fetch_add(&s->begun, 1);
 	return st;
@@ -133,7 +133,7 @@ enum tw_status tw_resume_shared_progress_of(struct tw_resume_shared *s, const ch
 {
 	struct tw_resumable u = {.bytes = 0};
 	enum tw_status st =
-	        tw_catalogue_resumable_get(s->place.catalogue, project_id, id, a, &u, err);
+	        tw_catalogue_resumable_get(s->parts.catalogue, project_id, id, a, &u, err);
 
 	if (st != TW_OK)
 		return st;
@@ -166,7 +166,7 @@ static struct entry *new_entry(struct tw_resume_shared *s, const char *project_i
 	(void)pthread_cond_init(&e->idle, NULL);
 	(void)snprintf(e->hold.project_id, sizeof e->hold.project_id, "%s", project_id);
 	(void)snprintf(e->hold.id, sizeof e->hold.id, "%s", id);
-	(void)snprintf(e->hold.owner, sizeof e->hold.owner, "%s-%" PRIu64, s->place.node,
+	(void)snprintf(e->hold.owner, sizeof e->hold.owner, "%s-%" PRIu64, s->parts.node,
 	        atomic_fetch_add(&s->serial, 1));
 	return e;
 }
@@ -176,7 +176,7 @@ static enum tw_status acquire(
 {
 	struct tw_resumable u = {.bytes = 0};
 	enum tw_status st =
-	        tw_catalogue_resumable_hold(s->place.catalogue, &e->hold, LEASE_MS, a, &u, err);
+	        tw_catalogue_resumable_hold(s->parts.catalogue, &e->hold, LEASE_MS, a, &u, err);
 
 	if (st != TW_OK)
 		return st;
@@ -187,7 +187,7 @@ static enum tw_status acquire(
 	e->received_ms = tw_monotonic_ms();
 	e->r.metadata = tw_mem_alloc(strlen(u.metadata) + 1, 1);
 	if (!e->r.metadata) {
-		(void)tw_catalogue_resumable_release(s->place.catalogue, &e->hold, NULL);
+		(void)tw_catalogue_resumable_release(s->parts.catalogue, &e->hold, NULL);
 		return tw_oom(err);
 	}
 	memcpy(e->r.metadata, u.metadata, strlen(u.metadata) + 1);
@@ -235,7 +235,7 @@ static void release_entry(struct entry *e)
 		*at = e->next;
 	s->n--;
 	(void)pthread_mutex_unlock(&s->lock);
-	if (e->held && tw_catalogue_resumable_release(s->place.catalogue, &e->hold, NULL) != TW_OK)
+	if (e->held && tw_catalogue_resumable_release(s->parts.catalogue, &e->hold, NULL) != TW_OK)
 		tw_log(TW_LOG_INFO, "upload_not_released", tw_log_text("upload", e->r.id));
 	(void)free_entry(e);
 }
@@ -264,16 +264,16 @@ static enum tw_status put_part(
 	char object[TW_STORE_KEY], sha256[TW_SHA256_HEX];
 	struct tw_resumable_piece p = {e->arrived, tw_blob_bytes(w), sha256, object};
 	const bool ends = last && p.start + p.bytes < e->r.length;
-	enum tw_status st = tw_piece_put(s->place.blobs, w, e->r.id, object, sha256, err);
+	enum tw_status st = tw_piece_put(s->parts.blobs, w, e->r.id, object, sha256, err);
 
 	tw_crash_point("piece_put");
 	if (st != TW_OK)
 		return st;
 	st = tw_catalogue_resumable_append(
-	        s->place.catalogue, &e->hold, &p, ends ? 0 : LEASE_MS, keep_ms(s), err);
+	        s->parts.catalogue, &e->hold, &p, ends ? 0 : LEASE_MS, keep_ms(s), err);
 	tw_crash_point("piece_counted");
 	if (st == TW_LOCKED) /* after other errors it may have been counted; the sweep decides */
-		(void)tw_piece_remove(s->place.blobs, object, NULL);
+		(void)tw_piece_remove(s->parts.blobs, object, NULL);
 	(void)pthread_mutex_lock(&e->s->lock);
 	if (st == TW_OK)
 		e->arrived += p.bytes;
@@ -373,7 +373,7 @@ static enum tw_status begin_part(struct entry *e, struct tw_err *err)
 		        "this upload has %d pieces: start a new one with larger pieces",
 		        TW_RESUMABLE_PIECES);
 	e->since_ms = tw_monotonic_ms();
-	return tw_blob_begin(e->s->place.blobs, e->r.length, &e->now, err);
+	return tw_blob_begin(e->s->parts.blobs, e->r.length, &e->now, err);
 }
 
 enum tw_status tw_resume_shared_begin_piece(struct tw_resume *r, bool apart, struct tw_err *err)
@@ -534,7 +534,7 @@ static enum tw_status append_piece(struct tw_blobs *b, const struct tw_resumable
 	return st;
 }
 
-static enum tw_status append_all(const struct tw_resume_place *p, const struct tw_resume *r,
+static enum tw_status append_all(const struct tw_resume_parts *p, const struct tw_resume *r,
         struct tw_arena *a, int to, struct tw_err *err)
 {
 	struct tw_resumable_piece *pieces = NULL;
@@ -555,7 +555,7 @@ static enum tw_status append_all(const struct tw_resume_place *p, const struct t
 }
 
 static enum tw_status assemble(
-        const struct tw_resume_place *p, const struct tw_resume *r, int *ret_fd, struct tw_err *err)
+        const struct tw_resume_parts *p, const struct tw_resume *r, int *ret_fd, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(WHOLE_ARENA);
 	int fd = -1;
@@ -580,7 +580,7 @@ enum tw_status tw_resume_shared_assemble(struct tw_resume *r, int *ret_fd, struc
 	(void)pthread_mutex_lock(&e->s->lock);
 	e->is_working = true; /* until it is released */
 	(void)pthread_mutex_unlock(&e->s->lock);
-	return assemble(&e->s->place, r, ret_fd, err);
+	return assemble(&e->s->parts, r, ret_fd, err);
 }
 
 static void hold_ended(struct entry *e)
@@ -588,14 +588,14 @@ static void hold_ended(struct entry *e)
 	(void)pthread_mutex_lock(&e->s->lock);
 	e->held = false;
 	(void)pthread_mutex_unlock(&e->s->lock);
-	tw_resume_cleaner_wake(e->s->place.cleaner);
+	tw_resume_cleaner_wake(e->s->parts.cleaner);
 }
 
 enum tw_status tw_resume_shared_done(struct tw_resume *r, const char *trace_id, struct tw_err *err)
 {
 	struct entry *e = entry_of(r);
 	enum tw_status st = tw_catalogue_resumable_done(
-	        e->s->place.catalogue, &e->hold, trace_id, keep_ms(e->s), err);
+	        e->s->parts.catalogue, &e->hold, trace_id, keep_ms(e->s), err);
 
 	if (st != TW_OK)
 		return st;
@@ -609,7 +609,7 @@ enum tw_status tw_resume_shared_done(struct tw_resume *r, const char *trace_id, 
 enum tw_status tw_resume_shared_drop(struct tw_resume *r, struct tw_err *err)
 {
 	struct entry *e = entry_of(r);
-	enum tw_status st = tw_catalogue_resumable_drop(e->s->place.catalogue, &e->hold, err);
+	enum tw_status st = tw_catalogue_resumable_drop(e->s->parts.catalogue, &e->hold, err);
 
 	if (st != TW_OK)
 		return st;
@@ -622,9 +622,9 @@ void tw_resume_shared_sums(struct tw_resume_shared *s, struct tw_resume_sums *re
 {
 	*ret = (struct tw_resume_sums){.begun = atomic_load(&s->begun),
 	        .finished = atomic_load(&s->finished),
-	        .expired = tw_resume_cleaner_expired(s->place.cleaner),
+	        .expired = tw_resume_cleaner_expired(s->parts.cleaner),
 	        .ended = atomic_load(&s->ended)};
-	(void)tw_catalogue_resumables_open(s->place.catalogue, &ret->open, &ret->bytes, NULL);
+	(void)tw_catalogue_resumables_open(s->parts.catalogue, &ret->open, &ret->bytes, NULL);
 }
 
 /* --- renewing holds --- */
@@ -654,15 +654,15 @@ static void renew(struct tw_periodic *p, void *arg)
 	struct tw_resumable_hold *holds = holds_to_renew(s, &n);
 
 	(void)p;
-	if (n && tw_catalogue_resumables_renew(s->place.catalogue, holds, n, LEASE_MS, &err) !=
+	if (n && tw_catalogue_resumables_renew(s->parts.catalogue, holds, n, LEASE_MS, &err) !=
 	                 TW_OK)
-		tw_log_err(TW_LOG_WARN, "uploads_not_renewed", s->place.node, &err);
+		tw_log_err(TW_LOG_WARN, "uploads_not_renewed", s->parts.node, &err);
 	tw_mem_free(holds);
 }
 
 /* --- start and stop --- */
 
-enum tw_status tw_resume_shared_open(const struct tw_resume_place *p,
+enum tw_status tw_resume_shared_open(const struct tw_resume_parts *p,
         const struct tw_resume_limits *limits, struct tw_resume_shared **ret, struct tw_err *err)
 {
 	struct tw_resume_shared *s = tw_mem_zalloc(1, sizeof *s);
@@ -670,7 +670,7 @@ enum tw_status tw_resume_shared_open(const struct tw_resume_place *p,
 
 	if (!s)
 		return tw_oom(err);
-	s->place = *p;
+	s->parts = *p;
 	s->limits = *limits;
 	(void)pthread_mutex_init(&s->lock, NULL);
 	st = tw_pool_start(THREADS, &s->pool, err);

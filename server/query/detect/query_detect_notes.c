@@ -187,14 +187,14 @@ static void count_all(struct tw_detector *d, const struct gather *g)
 
 /* --- enclosing calls --- */
 
-struct place {
+struct found_in {
 	const struct tw_detect_query *query;
 	struct tw_finding *f;
 };
 
 static bool at_note(void *arg, const struct tw_slice *s, size_t n)
 {
-	const struct place *p = arg;
+	const struct found_in *p = arg;
 
 	for (size_t i = 0; i < n; i++) {
 		if (s[i].start_ns > p->f->start_ns || s[i].method >= p->query->n_methods)
@@ -235,7 +235,7 @@ static enum tw_status locate(struct tw_detector *d, struct tw_finding *f, struct
 	f->text = t.text;
 	if (st == TW_OK && f->thread_id)
 		st = tw_query_slices(d->file, f->thread_id, f->start_ns, f->start_ns + 1, at_note,
-		        &(struct place){d->query, f}, err);
+		        &(struct found_in){d->query, f}, err);
 	return st;
 }
 

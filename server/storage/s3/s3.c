@@ -337,7 +337,7 @@ static int64_t time_of(const char *text)
 
 struct listing {
 	struct tw_s3 *s;
-	const char *place; /* the prefix of all our objects */
+	const char *prefix; /* the prefix of all our objects */
 	unsigned timeout_s;
 	enum tw_status (*each)(void *, const struct tw_s3_object *, struct tw_err *);
 	void *arg;
@@ -359,9 +359,9 @@ static enum tw_status take_page(struct listing *l, struct tw_str text, struct tw
 		tw_xml_text(one, "Key", key, sizeof key);
 		tw_xml_text(one, "Size", size, sizeof size);
 		tw_xml_text(one, "LastModified", at, sizeof at);
-		if (strncmp(key, l->place, strlen(l->place)) != 0)
+		if (strncmp(key, l->prefix, strlen(l->prefix)) != 0)
 			continue;
-		o.key = key + strlen(l->place);
+		o.key = key + strlen(l->prefix);
 		o.modified_ms = time_of(at);
 		if (tw_str_u64(tw_str_of(size), INT64_MAX, &o.bytes) && o.modified_ms)
 			st = l->each(l->arg, &o, err);
@@ -388,7 +388,7 @@ static enum tw_status request_page(
 	enum tw_status st;
 
 	tw_buf_init(&escaped, QUERY_BYTES / 2);
-	tw_s3_escape(tw_str_of(l->place), false, &escaped);
+	tw_s3_escape(tw_str_of(l->prefix), false, &escaped);
 	tw_s3_escape(tw_str_of(prefix), false, &escaped);
 	(void)snprintf(query, sizeof query, "%s%s%slist-type=2&max-keys=%u&prefix=%.*s",
 	        l->more ? "continuation-token=" : "", l->more ? l->next : "", l->more ? "&" : "",
@@ -405,7 +405,7 @@ enum tw_status tw_s3_list(struct tw_s3 *s, const char *prefix,
         enum tw_status (*each)(void *, const struct tw_s3_object *, struct tw_err *), void *arg,
         struct tw_err *err)
 {
-	struct listing l = {.s = s, .place = tw_s3_prefix(s), .each = each, .arg = arg};
+	struct listing l = {.s = s, .prefix = tw_s3_prefix(s), .each = each, .arg = arg};
 	enum tw_status st;
 
 	do
@@ -416,7 +416,7 @@ enum tw_status tw_s3_list(struct tw_s3 *s, const char *prefix,
 
 enum tw_status tw_s3_probe(struct tw_s3 *s, struct tw_err *err)
 {
-	struct listing l = {.s = s, .place = tw_s3_prefix(s), .timeout_s = PROBE_S};
+	struct listing l = {.s = s, .prefix = tw_s3_prefix(s), .timeout_s = PROBE_S};
 
 	return request_page(&l, "", 1, err);
 }
@@ -439,16 +439,16 @@ static enum tw_status drop_parts_of(
 	const struct tw_s3_request r = REQUEST(TW_S3_LIST, "GET", "", .query = query);
 	struct tw_str one, rest;
 	struct tw_s3_response a;
-	const char *place = tw_s3_prefix(s);
-	struct tw_buf prefix;
+	const char *prefix = tw_s3_prefix(s);
+	struct tw_buf escaped_prefix;
 	enum tw_status st;
 
-	(void)snprintf(ours, sizeof ours, "%.500s%.20s", place, folder);
-	tw_buf_init(&prefix, sizeof query / 2);
-	tw_s3_escape(tw_str_of(ours), false, &prefix);
-	(void)snprintf(query, sizeof query, "prefix=%.*s&uploads=", (int)prefix.len,
-	        prefix.len ? (const char *)prefix.data : "");
-	tw_buf_done(&prefix);
+	(void)snprintf(ours, sizeof ours, "%.500s%.20s", prefix, folder);
+	tw_buf_init(&escaped_prefix, sizeof query / 2);
+	tw_s3_escape(tw_str_of(ours), false, &escaped_prefix);
+	(void)snprintf(query, sizeof query, "prefix=%.*s&uploads=", (int)escaped_prefix.len,
+	        escaped_prefix.len ? (const char *)escaped_prefix.data : "");
+	tw_buf_done(&escaped_prefix);
 	st = tw_s3_send(s, &r, &a, err);
 	rest = tw_buf_str(&a.text);
 	while (st == TW_OK && tw_xml_next(&rest, "Upload", &one)) {
@@ -466,7 +466,7 @@ static enum tw_status drop_parts_of(
 		(void)snprintf(
 		        plain, sizeof plain, "%.*s", (int)escaped.len, (const char *)escaped.data);
 		if (tw_buf_status(&escaped) == TW_OK)
-			st = abort_parts(s, key + strlen(place), plain, err);
+			st = abort_parts(s, key + strlen(prefix), plain, err);
 		tw_buf_done(&escaped);
 		*ret += st == TW_OK;
 	}

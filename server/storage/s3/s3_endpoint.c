@@ -179,7 +179,8 @@ static enum tw_status set_endpoint(
 	return TW_OK;
 }
 
-static enum tw_status set_place(struct tw_s3 *s, const struct tw_s3_endpoint *p, struct tw_err *err)
+static enum tw_status set_address(
+        struct tw_s3 *s, const struct tw_s3_endpoint *p, struct tw_err *err)
 {
 	char bucket[TW_S3_ENDPOINT / 2], prefix[TW_S3_ENDPOINT / 2], amazon[TW_S3_ENDPOINT];
 	const char *endpoint = p->endpoint && *p->endpoint ? p->endpoint : amazon;
@@ -233,7 +234,7 @@ static bool canonical(const struct tw_s3_endpoint *p, struct tw_s3 *ret, char ho
 	struct tw_s3_endpoint by_path = *p;
 
 	by_path.virtual_host = false;
-	if (set_place(ret, &by_path, NULL) != TW_OK)
+	if (set_address(ret, &by_path, NULL) != TW_OK)
 		return false;
 	host_of(ret, host);
 	return true;
@@ -252,7 +253,8 @@ bool tw_s3_is_same(const struct tw_s3_endpoint *a, const struct tw_s3_endpoint *
 	return same;
 }
 
-enum tw_status tw_s3_new(const struct tw_s3_endpoint *place, struct tw_s3 **ret, struct tw_err *err)
+enum tw_status tw_s3_new(
+        const struct tw_s3_endpoint *endpoint, struct tw_s3 **ret, struct tw_err *err)
 {
 	struct tw_s3 *s = tw_mem_zalloc(1, sizeof *s);
 	enum tw_status st;
@@ -262,16 +264,17 @@ enum tw_status tw_s3_new(const struct tw_s3_endpoint *place, struct tw_s3 **ret,
 		return tw_oom(err);
 	}
 	(void)pthread_mutex_init(&s->lock, NULL);
-	s->part_bytes = place->part_bytes;
-	s->timeout_s = place->timeout_s;
-	s->count = place->count;
-	s->arg = place->arg;
-	(void)snprintf(s->ca_file, sizeof s->ca_file, "%s", place->ca_file ? place->ca_file : "");
+	s->part_bytes = endpoint->part_bytes;
+	s->timeout_s = endpoint->timeout_s;
+	s->count = endpoint->count;
+	s->arg = endpoint->arg;
+	(void)snprintf(
+	        s->ca_file, sizeof s->ca_file, "%s", endpoint->ca_file ? endpoint->ca_file : "");
 	(void)snprintf(s->key_file, sizeof s->key_file, "%s",
-	        place->credentials_file ? place->credentials_file : "");
+	        endpoint->credentials_file ? endpoint->credentials_file : "");
 	st = read_key(s->key_file, &s->key, err);
 	if (st == TW_OK)
-		st = set_place(s, place, err);
+		st = set_address(s, endpoint, err);
 	if (st == TW_OK)
 		*ret = s;
 	else

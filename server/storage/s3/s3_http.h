@@ -84,9 +84,9 @@ struct tw_s3_endpoint {       /* "" for defaults */
 struct tw_s3;
 
 enum tw_status tw_s3_new(
-        const struct tw_s3_endpoint *place, struct tw_s3 **ret, struct tw_err *err) TW_MUST_USE;
-/* Whether both refer to the same objects in any spelling; false for an invalid place.  Host names
- * are compared without resolving them. */
+        const struct tw_s3_endpoint *endpoint, struct tw_s3 **ret, struct tw_err *err) TW_MUST_USE;
+/* Whether both refer to the same objects in any spelling; false for an invalid endpoint.  Host
+ * names are compared without resolving them. */
 bool tw_s3_is_same(const struct tw_s3_endpoint *a, const struct tw_s3_endpoint *b);
 struct tw_s3 *tw_s3_free(struct tw_s3 *s); /* accepts NULL; returns NULL */
 /* Cancels waits: requests in progress fail soon. */
@@ -119,7 +119,7 @@ struct tw_s3_request {
 	                     * text */
 	bool silent;        /* the store may take long before it answers */
 	bool once;          /* no retries */
-	unsigned timeout_s; /* 0: the place's */
+	unsigned timeout_s; /* 0: the endpoint's */
 	uint64_t bytes;     /* approximate bytes transferred, for the time limit */
 };
 

@@ -155,7 +155,7 @@ static void test_slice(void **state)
 	assert_false(p->finalized);
 	assert_int_equal(tw_plan_finalize(p, NULL), TW_OK);
 	assert_true(p->finalized);
-	assert_int_equal(p->ours[1].place.choice, TW_CLOCK_SYNC_SLICE);
+	assert_int_equal(p->ours[1].sync.choice, TW_CLOCK_SYNC_SLICE);
 	tw_plan_free(p);
 	p = plan(&x, &o, true, false);
 	assert_true(p->finalized);

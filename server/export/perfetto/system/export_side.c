@@ -64,7 +64,7 @@ struct tw_side {
 	uint64_t counters[MAX_COUNTERS * 2];  /* hash set of described counter tracks */
 	uint32_t n_counters;
 	uint64_t after; /* id of the last note read */
-	uint32_t place;
+	uint32_t step;
 	bool begun, done;
 	/* of the current batch */
 	struct tw_buf *out;
@@ -100,13 +100,13 @@ static uint64_t track_of(
 static enum tw_status describe_thread(
         struct tw_side *s, const struct tw_thread_info *t, int64_t ts_ns, int64_t at_ns)
 {
-	uint32_t place = 0;
+	uint32_t step = 0;
 
 	if (!t || s->described[t->thread_id])
 		return TW_OK;
 	s->described[t->thread_id] = true;
 	if (t->slices && t->start_ns < ts_ns)
-		at_ns = tw_export_trace_time(s->ours, &place, t->start_ns);
+		at_ns = tw_export_trace_time(s->ours, &step, t->start_ns);
 	return tw_export_trace_put_thread(s->ours, s->out, s->ours->side_seq, at_ns, t);
 }
 
@@ -197,8 +197,8 @@ static enum tw_status put_mark(struct tw_side *s, const struct mark *m)
 {
 	struct track_group *k = track_group_of(s, m->thread_id, m->group);
 	bool moment = m->end_ns <= m->ts_ns;
-	int64_t begin = tw_export_trace_time(s->ours, &s->place, m->ts_ns);
-	int64_t end = moment ? begin : tw_export_trace_time(s->ours, &s->place, m->end_ns);
+	int64_t begin = tw_export_trace_time(s->ours, &s->step, m->ts_ns);
+	int64_t end = moment ? begin : tw_export_trace_time(s->ours, &s->step, m->end_ns);
 	unsigned level = 0;
 	enum tw_status st = k ? TW_OK : TW_NOMEM;
 
@@ -241,7 +241,7 @@ static enum tw_status put_count(struct tw_side *s, const struct tw_note_row *n, 
 	TwPerfetto__TracePacket p = TW_PERFETTO__TRACE_PACKET__INIT;
 	TwPerfetto__TrackEvent e = TW_PERFETTO__TRACK_EVENT__INIT;
 	uint32_t pid = tw_export_trace_pid(s->ours, thread_of(s, n->thread_id));
-	int64_t now = tw_export_trace_time(s->ours, &s->place, n->ts_ns);
+	int64_t now = tw_export_trace_time(s->ours, &s->step, n->ts_ns);
 	uint64_t uuids[2] = {tw_track_mix(pid), tw_export_trace_process_uuid(s->ours, pid)};
 	enum tw_status st = TW_OK;
 	bool is_new;
@@ -441,7 +441,7 @@ static enum tw_status put_process(struct tw_side *s, uint32_t pid, const char *n
 	const struct tw_export_trace *o = s->ours;
 	uint64_t uuid = tw_export_trace_process_uuid(o, pid);
 	const struct tw_trace_info *i = tw_trace_file_info(o->file);
-	uint32_t place = 0;
+	uint32_t step = 0;
 	char *full = tw_arena_printf(o->arena, "%s%s", o->prefix, name);
 
 	if (!full)
@@ -449,7 +449,7 @@ static enum tw_status put_process(struct tw_side *s, uint32_t pid, const char *n
 	if (!pid || uuid != tw_track_uuid(o->salt, TW_TRACK_PROCESS, o->machine, pid))
 		return TW_OK; /* the device's trace describes it */
 	return tw_track_put_process(s->out, o->side_seq,
-	        tw_export_trace_time(o, &place, i->start_ns), uuid, (int32_t)(pid + o->pid_shift),
+	        tw_export_trace_time(o, &step, i->start_ns), uuid, (int32_t)(pid + o->pid_shift),
 	        full);
 }
 
@@ -492,8 +492,7 @@ static enum tw_status put_scenario(struct tw_side *s)
 
 static enum tw_status begin(struct tw_side *s)
 {
-	const struct tw_track_sequence q = {
-	        .seq = s->ours->side_seq, .clock = s->ours->place.clock};
+	const struct tw_track_sequence q = {.seq = s->ours->side_seq, .clock = s->ours->sync.clock};
 	enum tw_status st = tw_track_put_sequence(s->out, &q);
 
 	s->begun = true;

@@ -252,23 +252,23 @@ static struct tw_str thread_name(const struct tw_rollup_tree *t, uint64_t id)
 	return (struct tw_str){"", 0};
 }
 
-struct place { /* a node's position in the tree */
+struct position { /* a node's position in the tree */
 	uint64_t path;
 	struct tw_str thread; /* the thread that contains it */
 	uint16_t depth;
 };
 
-static void put_node(
-        struct rows *r, const struct tw_rollup_tree *t, uint32_t node, const struct place *places)
+static void put_node(struct rows *r, const struct tw_rollup_tree *t, uint32_t node,
+        const struct position *positions)
 {
 	const struct tw_rollup_tree_node *n = &t->nodes[node];
 	const struct tw_rollup_tree_sum s = tw_rollup_tree_all(t, node);
 	const bool is_thread = n->parent == TW_ROLLUP_NO_NODE;
-	const struct place *at = &places[node];
+	const struct position *at = &positions[node];
 	struct tw_buf *out = begin_row(r, CALL_TREES);
 
 	(void)tw_buf_add_u64le(out, at->path);
-	(void)tw_buf_add_u64le(out, is_thread ? 0 : places[n->parent].path);
+	(void)tw_buf_add_u64le(out, is_thread ? 0 : positions[n->parent].path);
 	(void)tw_buf_add_u8(out, (uint8_t)(at->depth & 0xff));
 	(void)tw_buf_add_u8(out, (uint8_t)(at->depth >> 8));
 	(void)tw_buf_add_u64le(out, n->method);
@@ -287,7 +287,7 @@ static enum tw_status put_tree(
 {
 	const struct tw_rollup_written one = {of->tree, {"", 0}};
 	struct tw_rollup_tree t = {.arena = r->arena, .coarse = true};
-	struct place *places;
+	struct position *positions;
 	enum tw_status st = TW_OK;
 
 	*ret_level = 0;
@@ -296,19 +296,19 @@ static enum tw_status put_tree(
 	st = tw_rollup_tree_merge(&t, &one, err);
 	if (st != TW_OK)
 		return st;
-	places = tw_arena_alloc(r->arena, (size_t)t.n + 1, sizeof *places);
-	if (!places)
+	positions = tw_arena_alloc(r->arena, (size_t)t.n + 1, sizeof *positions);
+	if (!positions)
 		return tw_oom(err);
 	for (uint32_t i = 0; i < t.n; i++) {
 		const struct tw_rollup_tree_node *n = &t.nodes[i];
 		const bool is_thread = n->parent == TW_ROLLUP_NO_NODE;
 
-		places[i].path = path_of(is_thread ? 0 : places[n->parent].path, n->method);
-		places[i].depth = is_thread ? 0 : (uint16_t)(places[n->parent].depth + 1);
-		places[i].thread =
-		        is_thread ? thread_name(&t, n->method) : places[n->parent].thread;
+		positions[i].path = path_of(is_thread ? 0 : positions[n->parent].path, n->method);
+		positions[i].depth = is_thread ? 0 : (uint16_t)(positions[n->parent].depth + 1);
+		positions[i].thread =
+		        is_thread ? thread_name(&t, n->method) : positions[n->parent].thread;
 		if (n->first)
-			put_node(r, &t, i, places);
+			put_node(r, &t, i, positions);
 	}
 	*ret_level = t.omitted_level;
 	return TW_OK;
