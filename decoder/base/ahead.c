@@ -49,7 +49,7 @@ static enum tw_status return_outcome(const struct outcome *o, struct tw_err *err
 }
 
 /* Called in the decompressing thread; returns the consumer's status for earlier pieces. */
-static enum tw_status hand_over(struct tw_ahead *a, struct tw_err *err)
+static enum tw_status pass_slot(struct tw_ahead *a, struct tw_err *err)
 {
 	enum tw_status st;
 
@@ -70,7 +70,7 @@ static void unzip(struct tw_ahead *a)
 
 	o.status = tw_unzip_push(a->unzip, a->p, a->n, &o.err);
 	if (being_filled(a)->n)
-		(void)hand_over(a, NULL);
+		(void)pass_slot(a, NULL);
 	(void)pthread_mutex_lock(&a->lock);
 	a->unzipped = o;
 	a->unzip = NULL;
@@ -149,7 +149,7 @@ enum tw_status tw_ahead_put(void *ahead, const uint8_t *p, size_t n, struct tw_e
 		p += piece;
 		n -= piece;
 		if (s->n == SLOT_BYTES)
-			st = hand_over(a, err);
+			st = pass_slot(a, err);
 	}
 	return st;
 }

@@ -243,7 +243,7 @@ static uint32_t sink_name(struct tw_sink *s, struct tw_str name)
 	return sym;
 }
 
-static bool is_told_of(uint32_t *sym, struct tw_repair_count *r, const struct tw_event *ev)
+static bool set_first_offset(uint32_t *sym, struct tw_repair_count *r, const struct tw_event *ev)
 {
 	if (!*sym || ev->sym != *sym)
 		return false;
@@ -257,8 +257,8 @@ static bool is_told_of(uint32_t *sym, struct tw_repair_count *r, const struct tw
 static void place_names(struct tw_builder *b, const struct tw_event *ev, size_t n)
 {
 	for (size_t i = 0; i < n && (b->cut_sym || b->left_out_sym); i++)
-		if (!is_told_of(&b->cut_sym, &b->repairs[TW_REPAIR_name_cut], &ev[i]))
-			(void)is_told_of(
+		if (!set_first_offset(&b->cut_sym, &b->repairs[TW_REPAIR_name_cut], &ev[i]))
+			(void)set_first_offset(
 			        &b->left_out_sym, &b->repairs[TW_REPAIR_name_limit], &ev[i]);
 }
 

@@ -42,7 +42,7 @@ struct tw_api { /* borrowed */
 	struct tw_pipeline *pipeline; /* NULL, as the next three: this server does not decode */
 	struct tw_hook_runner *hooks; /* jobs_hook.h */
 	struct tw_retention_job *retention; /* jobs_retention.h */
-	struct tw_lease *leader;            /* also NULL if there are no other servers */
+	struct tw_lease *lease;             /* also NULL if there are no other servers */
 	struct tw_health *health;
 	struct tw_oidc *oidc; /* NULL: no provider */
 	struct tw_throttle *throttle;

@@ -103,7 +103,7 @@ static void write_node(const struct tw_api *api, struct tw_buf *out)
 	tw_buf_printf(out, "tracewell_node_info{node=\"%s\",role=\"%s\",version=\"%s\"} 1\n",
 	        api->node_name, roles, TW_VERSION);
 	tw_metric(out, "tracewell_leader",
-	        (api->config->roles & TW_ROLE_DECODE) && tw_lease_held(api->leader));
+	        (api->config->roles & TW_ROLE_DECODE) && tw_lease_held(api->lease));
 	tw_metric(out, "tracewell_catalogue_connections_lost_total", tw_postgres_times_lost());
 }
 

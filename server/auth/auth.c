@@ -154,12 +154,12 @@ static enum tw_status refuse_caller(
 enum tw_status tw_auth_allows(
         const struct tw_caller *caller, enum tw_need needed, struct tw_err *err)
 {
-	bool is_somebody = caller->scope != TW_SCOPE_PUBLIC || caller->user_id[0];
+	bool is_known = caller->scope != TW_SCOPE_PUBLIC || caller->user_id[0];
 
 	if (needed == TW_NEED_USER ? caller->user_id[0] != '\0'
 	                           : (reach[caller->scope] >> needed & 1) != 0)
 		return TW_OK;
-	if (!is_somebody)
+	if (!is_known)
 		return tw_fail(
 		        err, TW_NO_TOKEN, "send a key as Authorization: Bearer KEY, or sign in");
 	return refuse_caller(caller, needed, err);

@@ -23,8 +23,8 @@ static bool cheap(void)
 _Static_assert(crypto_pwhash_STRBYTES <= TW_PASSWORD_HASH_BYTES, "memory for a password hash");
 
 /* A hash with the same cost as ours, of no known password. */
-static const char of_nobody[] = "$argon2id$v=19$m=65536,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$"
-                                "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+static const char of_no_user[] = "$argon2id$v=19$m=65536,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$"
+                                 "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 static _Atomic int under_way;
 
@@ -79,7 +79,7 @@ enum tw_status tw_password_check(const char *hash, const char *plain, bool *ret,
 
 	if (st != TW_OK)
 		return st;
-	same = crypto_pwhash_str_verify(*hash ? hash : of_nobody, plain, strlen(plain)) == 0;
+	same = crypto_pwhash_str_verify(*hash ? hash : of_no_user, plain, strlen(plain)) == 0;
 	leave();
 	*ret = same && *hash != '\0';
 	return TW_OK;

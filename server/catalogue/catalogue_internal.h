@@ -151,7 +151,7 @@ enum tw_status tw_cat_postgres_hold(struct tw_db *db, bool alone, struct tw_err 
 /* Begins a short write transaction on a connection without the servers' lock; `set` are more of its
  * settings.  TW_BUSY, also with the transaction begun: a newer version has migrated the
  * catalogue. */
-enum tw_status tw_cat_postgres_begin_beside(
+enum tw_status tw_cat_postgres_begin_unlocked(
         struct tw_db *db, const char *set, struct tw_err *err) TW_MUST_USE;
 
 /* Locks the rows that a SELECT of a write transaction finds; SQLite has one writer. */

@@ -83,7 +83,7 @@ enum tw_status tw_cat_postgres_hold(struct tw_db *db, bool alone, struct tw_err 
 	return tw_postgres_hold(db, alone, tw_cat_last_schema(tw_catalogue_postgres_schema), err);
 }
 
-enum tw_status tw_cat_postgres_begin_beside(struct tw_db *db, const char *set, struct tw_err *err)
+enum tw_status tw_cat_postgres_begin_unlocked(struct tw_db *db, const char *set, struct tw_err *err)
 {
 	char sql[SETTINGS_BYTES];
 	int64_t schema = 0;

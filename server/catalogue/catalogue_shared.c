@@ -158,7 +158,7 @@ static enum tw_status take_lease(struct tw_db *db, const char *what, const char 
 static enum tw_status take_lease_async(struct tw_db *db, const char *what, const char *owner,
         int64_t lease_ms, int *ret, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_postgres_begin_beside(
+	enum tw_status st = tw_cat_postgres_begin_unlocked(
 	        db, " SET LOCAL lock_timeout='2s'; SET LOCAL synchronous_commit=off", err);
 
 	if (st == TW_OK)

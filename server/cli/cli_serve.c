@@ -443,7 +443,7 @@ static enum tw_status start_pipeline(struct server *s, struct tw_err *err)
 	                                            .figures_days = c->figures_days,
 	                                            .sends_mail = *c->smtp_url != '\0'},
 	                .stages = tw_stages,
-	                .lease = s->api.leader,
+	                .lease = s->api.lease,
 	                .leads = tw_lease_held},
 	        &s->api.pipeline, err);
 }
@@ -464,7 +464,7 @@ static enum tw_status start_deriving(struct server *s, struct tw_err *err)
 	enum tw_status st = TW_OK;
 
 	if (tw_catalogue_is_shared(s->api.catalogue))
-		st = tw_lease_start(s->api.catalogue, s->api.blobs, s->node, &s->api.leader, err);
+		st = tw_lease_start(s->api.catalogue, s->api.blobs, s->node, &s->api.lease, err);
 	if (st == TW_OK)
 		st = start_pipeline(s, err);
 	return st == TW_OK ? start_hooks(s, err) : st;
@@ -483,7 +483,7 @@ static enum tw_status start_retention(struct server *s, struct tw_err *err)
 	                                      .deleter = s->api.deleter,
 	                                      .fleet = s->api.fleet,
 	                                      .metrics = s->api.metrics,
-	                                      .lease = s->api.leader},
+	                                      .lease = s->api.lease},
 	        &s->api.retention, err);
 }
 
@@ -677,7 +677,7 @@ static void close_all(struct server *s)
 	s->api.pipeline = tw_pipeline_stop(s->api.pipeline);
 	s->api.hooks = tw_hook_runner_stop(s->api.hooks);
 	s->api.secret_key = tw_secret_key_free(s->api.secret_key);
-	s->api.leader = tw_lease_stop(s->api.leader);
+	s->api.lease = tw_lease_stop(s->api.lease);
 	s->keep_quota = tw_periodic_stop(s->keep_quota);
 	if (s->api.quota && !tw_catalogue_is_shared(s->api.catalogue))
 		save_quota(NULL, s);

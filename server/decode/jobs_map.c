@@ -39,7 +39,7 @@ enum {
 	COMPILERS = 2,
 	PER_PROJECT = 1,
 	ARENA_BYTES = 1 << 20,
-	LOOK_MS = 1000, /* interval of queries for mappings uploaded to other servers, and for lost
+	CHECK_MS = 1000, /* interval of queries for mappings uploaded to other servers, and for lost
 	                   claims */
 	POLL_MS = 200,
 	PAUSE_LEAST_MS = 1000,
@@ -115,7 +115,7 @@ enum watched { ENDED, LOST, STOPPED };
 static enum watched watch(struct compiler *c, struct tw_child *child)
 {
 	struct pollfd p = {.fd = child->pidfd, .events = POLLIN};
-	int64_t look_ms = tw_monotonic_ms() + LOOK_MS;
+	int64_t check_ms = tw_monotonic_ms() + CHECK_MS;
 	enum watched how = ENDED;
 	int64_t by_ms;
 
@@ -124,12 +124,12 @@ static enum watched watch(struct compiler *c, struct tw_child *child)
 
 		if (is_stopping(c->of, &by_ms) && now >= by_ms)
 			how = STOPPED;
-		else if (now >= look_ms && is_lost(c))
+		else if (now >= check_ms && is_lost(c))
 			how = LOST;
 		else if (now > child->deadline_ms)
 			child->killed = true;
-		if (now >= look_ms)
-			look_ms = now + LOOK_MS;
+		if (now >= check_ms)
+			check_ms = now + CHECK_MS;
 	}
 	if (how != ENDED || child->killed)
 		tw_child_kill(child);
@@ -358,7 +358,7 @@ static void give_up(struct compiler *c, const struct outcome *o, const struct tw
 	while (st != TW_OK && st != TW_NOT_FOUND && st != TW_CONFLICT &&
 	        !is_stopping(c->of, &by_ms)) {
 		tw_log_err(TW_LOG_ERROR, "job_result_not_written", c->job.trace_id, &err);
-		wait_ms(c->of, LOOK_MS);
+		wait_ms(c->of, CHECK_MS);
 		st = write_end(c, o, why, &unused, &err);
 	}
 	tw_record_build(c->of->parts->recorder, c->job.project_id, c->sent.build_id);
@@ -493,7 +493,7 @@ static void *run(void *arg)
 			c->holds = false;
 			(void)pthread_mutex_unlock(&c->of->claim_lock);
 		} else {
-			wait_ms(c->of, LOOK_MS);
+			wait_ms(c->of, CHECK_MS);
 		}
 		if (c->pause_ms)
 			wait_ms(c->of, c->pause_ms);

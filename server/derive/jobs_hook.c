@@ -92,7 +92,7 @@ static enum tw_status write_down(
 	                   tw_hook_wait_ms(fails + 1, randombytes_random(), s->retry_after_s),
 	        .holds_all = held,
 	        .gone = s->http == 410,
-	        .in_vain = s->in_vain};
+	        .permanent = s->permanent};
 
 	return tw_catalogue_outbox_tried(h->parts.catalogue, &f->of, &t, ret, err);
 }
@@ -235,7 +235,7 @@ static bool start(struct tw_hook_runner *h, struct flight *f, const struct tw_de
 	tw_crash_point("delivery_begun");
 	if (st == TW_OK)
 		return true;
-	failed.in_vain = is_mail(d) && st == TW_NOT_FOUND; /* address removed from the project */
+	failed.permanent = is_mail(d) && st == TW_NOT_FOUND; /* address removed from the project */
 	(void)snprintf(failed.error, sizeof failed.error, "%s", err.msg);
 	end(h, f, &failed);
 	return true;

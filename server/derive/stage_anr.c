@@ -444,13 +444,13 @@ static enum tw_status find_cause_of(struct anrs *h, struct tw_anr_stale *s, cons
 	struct tw_lock_list locks = {s->locks, s->n_locks, (uint32_t)s->n_locks};
 	const struct tw_anr_blame blame = {r->anr, r->app, path};
 	bool lost = !brief || (!doc && json_object_get(brief, "doc"));
-	const struct tw_anr_blame nobody = {r->anr, r->app, NULL};
+	const struct tw_anr_blame no_path = {r->anr, r->app, NULL};
 	struct tw_anr_cause cause;
 	enum tw_status st = lost ? TW_NOMEM : tw_anr_cause_of(doc, &blame, h->arena, &cause, err);
 
 	if (st == TW_NOMEM) /* a report that is too large has no known cause, and does not block
 	                       others */
-		st = tw_anr_cause_of(NULL, &nobody, h->arena, &cause, err);
+		st = tw_anr_cause_of(NULL, &no_path, h->arena, &cause, err);
 
 	if (st == TW_OK)
 		st = tw_locks_of_anr(doc, h->arena, &locks, err);

@@ -121,7 +121,7 @@ struct making {
 	struct tw_arena *a;
 	json_t *out;
 	json_t *listed; /* ids of listed regressions: each is in one list only */
-	size_t n_news;  /* number of regressions and new items */
+	size_t n_items; /* number of regressions and new items */
 	bool partial;
 };
 
@@ -175,7 +175,7 @@ static enum tw_status put_happened(
 			st = TW_OK;
 			continue;
 		}
-		m->n_news += st == TW_OK && event != TW_HOOK_FIXED;
+		m->n_items += st == TW_OK && event != TW_HOOK_FIXED;
 		if (st == TW_OK && belongs_here(m, &r, event) && total++ < LIST_MAX)
 			(void)json_array_append_new(list, tw_row_json(&tw_regression_fields, &r));
 	}
@@ -412,7 +412,7 @@ static enum tw_status put_anrs(struct making *m, struct tw_err *err)
 		        list, json_pack("{s:s, s:s, s:s, s:s, s:I}", "key", rows[i].key, "name",
 		                      rows[i].name, "title", rows[i].title, "verdict",
 		                      rows[i].verdict, "count", (json_int_t)rows[i].count));
-	m->n_news += n ? (size_t)rows[0].total : 0;
+	m->n_items += n ? (size_t)rows[0].total : 0;
 	return put(m, "anrs",
 	        json_pack("{s:I, s:o}", "total", n ? (json_int_t)rows[0].total : 0, "list", list),
 	        err);
@@ -483,7 +483,8 @@ static enum tw_status put_all(struct making *m, struct tw_err *err)
 		st = put_some(m, &parts[i], err);
 	if (st == TW_OK)
 		st = put(m, "partial", json_boolean(m->partial), err);
-	return st == TW_OK ? put(m, "empty", json_boolean(m->n_news == 0 && !m->partial), err) : st;
+	return st == TW_OK ? put(m, "empty", json_boolean(m->n_items == 0 && !m->partial), err)
+	                   : st;
 }
 
 enum tw_status tw_digest_preview(struct tw_fleet_store *store, const struct tw_digest_of *of,

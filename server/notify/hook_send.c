@@ -434,7 +434,7 @@ static void report(const struct sending *one, CURLcode code, struct tw_sent *ret
 	if (is_success(one, code, http))
 		return;
 	/* a wrong password can be corrected */
-	ret->in_vain = one->is_mail && http >= 500 && code != CURLE_LOGIN_DENIED;
+	ret->permanent = one->is_mail && http >= 500 && code != CURLE_LOGIN_DENIED;
 	if ((code == CURLE_OK || cut) ||
 	        (one->is_mail && http >= 400 && code != CURLE_LOGIN_DENIED))
 		explain_status(one, http, ret->error, sizeof ret->error);

@@ -75,7 +75,7 @@ struct tw_sent {
 	int64_t http, took_ms, retry_after_s; /* http 0: no response */
 	bool truncated;                       /* the response exceeds its limit */
 	char location[TW_SEND_URL_BYTES];     /* of a redirect, absolute; "" none */
-	bool in_vain;                         /* permanent refusal by a mail server */
+	bool permanent;                       /* permanent refusal by a mail server */
 	char error[TW_SEND_ERROR_BYTES];      /* message; "": delivered */
 };
 /* Runs for at most wait_ms; true: one ended. */

@@ -162,8 +162,7 @@ static enum tw_status put_files(struct run *r, struct tw_err *err)
 
 /* --- the catalogue --- */
 
-static enum tw_status look_at_previous(
-        struct run *r, struct tw_s3_metadata *ret, struct tw_err *err)
+static enum tw_status read_previous(struct run *r, struct tw_s3_metadata *ret, struct tw_err *err)
 {
 	enum tw_status st = tw_s3_head(r->to, CATALOGUE, ret, err);
 
@@ -236,7 +235,7 @@ static enum tw_status put_catalogue(struct run *r, const char *path, struct tw_e
 
 	if (fd < 0)
 		return tw_fail(err, TW_IO, "the copy of the catalogue is gone");
-	st = look_at_previous(r, &now, err);
+	st = read_previous(r, &now, err);
 	if (st == TW_OK &&
 	        (now.bytes != r->replaces.bytes || strcmp(now.sha256, r->replaces.sha256) != 0))
 		st = tw_fail(err, TW_BUSY,
@@ -252,7 +251,7 @@ enum tw_status tw_backup_s3_run(const struct tw_backup *backup, struct tw_s3 *to
 {
 	struct run r = {.b = backup, .to = to};
 	char copy[PATH_BYTES], id[TW_ID_BYTES], name[TW_ID_BYTES + 8];
-	enum tw_status st = look_at_previous(&r, &r.replaces, err);
+	enum tw_status st = read_previous(&r, &r.replaces, err);
 
 	if (st == TW_OK)
 		st = is_unowned(&r, err);

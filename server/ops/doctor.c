@@ -33,7 +33,7 @@ void tw_doctor_report(
 	va_end(ap);
 	d->wrong += level == TW_DOCTOR_WRONG;
 	d->notes += level == TW_DOCTOR_NOTE;
-	d->tell(d->arg, level, what, text);
+	d->report(d->arg, level, what, text);
 }
 
 /* --- the mail server: settings, connection, certificate, sign-in; sends no mail --- */

@@ -30,7 +30,7 @@ struct tw_doctor {
 	const struct tw_smtp_settings *smtp; /* not checked if its url is "" */
 	const char *public_url;              /* NULL: not checked */
 	unsigned min_free_percent;
-	void (*tell)(void *arg, enum tw_doctor_level level, const char *what, const char *text);
+	void (*report)(void *arg, enum tw_doctor_level level, const char *what, const char *text);
 	void *arg;
 	unsigned wrong, notes; /* numbers so far */
 };

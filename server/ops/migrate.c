@@ -102,9 +102,9 @@ static enum tw_status copy_while_served(
 {
 	enum tw_status st;
 
-	m->beside = true;
+	m->source_changes = true;
 	st = tw_migrate_files(m, files, err);
-	m->beside = false;
+	m->source_changes = false;
 	return st == TW_OK ? tw_catalogue_copy_rows(&m->rows, err) : st;
 }
 

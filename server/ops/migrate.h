@@ -34,7 +34,7 @@ struct tw_migrate {
 	              */
 	bool only_compare;
 	struct tw_migrate_seen *seen; /* NULL: everything is checked */
-	bool beside;                  /* set while the source's server may still write */
+	bool source_changes;          /* set while the source's server may still write */
 	void (*held)(void *arg);      /* may close rows.to */
 	/* Both are called by any thread, one at a time. */
 	void (*lost)(void *arg, const char *id, const char *why);

@@ -48,7 +48,7 @@ static enum tw_status skip_if_lost(struct files *f, const struct tw_migrate_file
 			tw_err_copy(err, why);
 		return st;
 	}
-	if (f->m->beside)
+	if (f->m->source_changes)
 		return TW_OK;
 	(void)pthread_mutex_lock(&f->lock);
 	f->sums.lost++;
@@ -127,7 +127,7 @@ static enum tw_status list_store(struct files *f, struct tw_err *err)
 	const struct tw_store_engine *e = tw_blobs_engine(f->m->to, &store);
 	enum tw_status st;
 
-	if (!e->remote || (f->m->seen && !f->m->beside))
+	if (!e->remote || (f->m->seen && !f->m->source_changes))
 		return TW_OK;
 	f->listed = tw_migrate_seen_new();
 	if (!f->listed)

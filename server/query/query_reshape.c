@@ -28,7 +28,7 @@ static void keep(struct pass *p, uint32_t at, uint32_t parent)
 	p->tree->nodes[p->n++] = n;
 }
 
-static void hand_up(struct pass *p, uint32_t at, uint32_t parent)
+static void merge_into_parent(struct pass *p, uint32_t at, uint32_t parent)
 {
 	const struct tw_tree_node n = p->tree->nodes[at];
 	struct tw_tree_node *to = &p->tree->nodes[parent];
@@ -57,13 +57,13 @@ static uint32_t take(struct pass *p, uint32_t at)
 		break;
 	case TW_RESHAPE_MERGE:
 		if (selected)
-			hand_up(p, at, parent);
+			merge_into_parent(p, at, parent);
 		else
 			keep(p, at, parent);
 		break;
 	case TW_RESHAPE_FOLD:
 		if (tw_reshape_means(s, p->tree->nodes[parent].method))
-			hand_up(p, at, parent);
+			merge_into_parent(p, at, parent);
 		else
 			keep(p, at, parent);
 		break;
@@ -71,13 +71,13 @@ static uint32_t take(struct pass *p, uint32_t at)
 		if (selected)
 			n->method = s->as;
 		if (selected && p->tree->nodes[parent].method == s->as)
-			hand_up(p, at, parent);
+			merge_into_parent(p, at, parent);
 		else
 			keep(p, at, parent);
 		break;
 	case TW_RESHAPE_RECURSION:
 		if (p->tree->nodes[parent].method == n->method)
-			hand_up(p, at, parent);
+			merge_into_parent(p, at, parent);
 		else
 			keep(p, at, parent);
 		break;

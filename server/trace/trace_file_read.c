@@ -169,22 +169,22 @@ static enum tw_status sql_fail(struct tw_trace_file *f, const char *doing, struc
 	return tw_trace_file_noted(f, tw_trace_sql_fail(f->db, doing, err));
 }
 
-static _Thread_local bool text_lacked;
+static _Thread_local bool text_oom;
 
 struct tw_str tw_trace_text_at(sqlite3_stmt *s, int col)
 {
 	const char *p = (const char *)sqlite3_column_text(s, col);
 
 	if (!p && sqlite3_column_type(s, col) != SQLITE_NULL)
-		text_lacked = true;
+		text_oom = true;
 	return (struct tw_str){p ? p : "", p ? (size_t)sqlite3_column_bytes(s, col) : 0};
 }
 
 bool tw_trace_text_oom(void)
 {
-	bool was = text_lacked;
+	bool was = text_oom;
 
-	text_lacked = false;
+	text_oom = false;
 	return was;
 }
 

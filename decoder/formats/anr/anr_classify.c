@@ -392,14 +392,14 @@ static bool draw(struct classifier *j)
 	        m->arena, nodes, n, n_locks ? m->locks + first : NULL, n_locks, &j->f->graph);
 }
 
-static const struct tw_anr_thread nobody;
+static const struct tw_anr_thread no_thread;
 
 static bool classify_dump(const struct tw_anr *m, uint32_t dump, struct tw_anr_summary *s)
 {
 	struct tw_anr_finding *f = &s->findings[dump];
 	struct classifier j = {.m = m, .d = &m->dumps[dump], .f = f, .waited_ms = -1};
 
-	j.threads = j.d->n_threads ? m->threads + j.d->thread : &nobody;
+	j.threads = j.d->n_threads ? m->threads + j.d->thread : &no_thread;
 	if (dump == s->blamed)
 		j.waited_ms = s->waited_ms;
 	if (!draw(&j))

@@ -208,7 +208,7 @@ static void read_again(struct tw_perfetto_packets *s)
 }
 
 /* *ret_used: number of input bytes in the packet; 0 if they are to be processed again. */
-static enum tw_status hand_on(struct tw_perfetto_packets *s, const uint8_t *p, size_t n,
+static enum tw_status emit_packet(struct tw_perfetto_packets *s, const uint8_t *p, size_t n,
         size_t *ret_used, struct tw_err *err)
 {
 	const struct tw_perfetto_piece piece = {p, n, file_offset(s, s->start)};
@@ -232,10 +232,10 @@ static enum tw_status read_body(struct tw_perfetto_packets *s, const uint8_t *p,
 
 	*ret_used = take;
 	if (s->n_held == 0 && take == want)
-		return hand_on(s, p, take, ret_used, err);
+		return emit_packet(s, p, take, ret_used, err);
 	if (take && !hold(s, p, take))
 		return tw_oom(err);
-	return take == want ? hand_on(s, s->held, s->n_held, ret_used, err) : TW_OK;
+	return take == want ? emit_packet(s, s->held, s->n_held, ret_used, err) : TW_OK;
 }
 
 static void lose_framing(struct tw_perfetto_packets *s, enum tw_repair what)

@@ -339,8 +339,8 @@ static enum tw_status store_commit(struct tw_req *r, const json_t *body, struct 
 
 /* --- builds as JSON --- */
 
-/* A failed upload that could not have replaced the mapping in use is not shown: its key may be in
- * anybody's hands. */
+/* A failed upload that could not have replaced the mapping in use is not shown: its key may have
+ * leaked. */
 static struct tw_mapping_upload shown(struct tw_mapping_upload u, bool in_use)
 {
 	if (u.state == TW_MAPPING_FAILED && in_use && !u.may_replace)

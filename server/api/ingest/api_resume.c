@@ -70,7 +70,7 @@ static void set_number(struct tw_req *r, const char *name, uint64_t n)
 	tw_req_set_header(r, name, text);
 }
 
-static void tell(struct tw_req *r, const struct tw_resume *u)
+static void set_progress_headers(struct tw_req *r, const struct tw_resume *u)
 {
 	time_t end = (time_t)(u->expires_ms / 1000);
 	char text[64];
@@ -271,7 +271,7 @@ static enum tw_status end_piece(struct tw_req *r, struct tw_err *err)
 		st = finish(r, p, err);
 	if (st != TW_OK)
 		return st;
-	tell(r, p->of);
+	set_progress_headers(r, p->of);
 	release(r, p);
 	return tw_req_reply_empty(r, http, err);
 }
@@ -375,7 +375,7 @@ static enum tw_status head(struct tw_req *r, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	release(r, tw_req_state(r));
-	tell(r, &u);
+	set_progress_headers(r, &u);
 	set_number(r, "Upload-Length", u.length);
 	if (u.metadata[0])
 		tw_req_set_header(r, "Upload-Metadata", u.metadata);

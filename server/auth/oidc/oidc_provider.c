@@ -21,7 +21,8 @@ struct tw_provider {
 	const struct tw_oidc_config *config;
 	pthread_mutex_t lock; /* of the fields below; not held during requests */
 	struct known about, keys;
-	int64_t failed_ms, anew_ms; /* time of the last failure, of the last request for new keys */
+	int64_t failed_ms,
+	        refreshed_ms; /* time of the last failure, of the last request for new keys */
 	struct tw_err why;
 };
 
@@ -33,7 +34,7 @@ struct tw_provider *tw_provider_new(const struct tw_oidc_config *c)
 		return NULL;
 	p->config = c;
 	p->failed_ms = -away_ms;
-	p->anew_ms = -TW_PROVIDER_ANEW_MS;
+	p->refreshed_ms = -TW_PROVIDER_REFRESH_MS;
 	(void)pthread_mutex_init(&p->lock, NULL);
 	return p;
 }
@@ -222,9 +223,9 @@ static bool may_refresh_keys(struct tw_provider *p)
 	bool may;
 
 	(void)pthread_mutex_lock(&p->lock);
-	may = now_ms - p->anew_ms >= TW_PROVIDER_ANEW_MS;
+	may = now_ms - p->refreshed_ms >= TW_PROVIDER_REFRESH_MS;
 	if (may)
-		p->anew_ms = now_ms;
+		p->refreshed_ms = now_ms;
 	(void)pthread_mutex_unlock(&p->lock);
 	return may;
 }

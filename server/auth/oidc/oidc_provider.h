@@ -13,7 +13,7 @@
 #include "decoder/base/arena.h"
 #include "server/base/config.h"
 
-enum { TW_PROVIDER_ANEW_MS = 10000 };
+enum { TW_PROVIDER_REFRESH_MS = 10000 };
 
 struct tw_provider;
 
@@ -31,7 +31,7 @@ struct tw_provider *tw_provider_free(struct tw_provider *p);         /* accepts 
 enum tw_status tw_provider_metadata(struct tw_provider *p, uint64_t ms, struct tw_arena *a,
         struct tw_provider_metadata *ret, struct tw_err *err) TW_MUST_USE;
 /* A copy of its key set (free with json_decref); `refresh` requests it again, at most every
- * TW_PROVIDER_ANEW_MS. */
+ * TW_PROVIDER_REFRESH_MS. */
 enum tw_status tw_provider_keys(struct tw_provider *p, bool refresh, uint64_t ms, json_t **ret,
         struct tw_err *err) TW_MUST_USE;
 

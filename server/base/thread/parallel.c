@@ -86,12 +86,12 @@ static bool start_helper(
 	return !failed;
 }
 
-void tw_parallel_for(unsigned hands, tw_parallel_fn work, void *arg)
+void tw_parallel_for(unsigned threads, tw_parallel_fn work, void *arg)
 {
 	struct tw_helper helpers[TW_PARALLEL_MAX - 1];
 	unsigned n = 0;
 
-	while (n < TW_PARALLEL_MAX - 1 && n + 1 < hands &&
+	while (n < TW_PARALLEL_MAX - 1 && n + 1 < threads &&
 	        start_helper(&helpers[n], work, arg, tw_work_limit()))
 		n++;
 	work(arg);

@@ -20,8 +20,8 @@ typedef void (*tw_parallel_fn)(void *arg);
 /* The most threads that a call can use: a good number of pieces to divide the work into. */
 unsigned tw_parallel_threads(void);
 
-/* Runs `work` in at most `hands` threads including the caller, and waits for all. */
-void tw_parallel_for(unsigned hands, tw_parallel_fn work, void *arg);
+/* Runs `work` in at most `threads` threads including the caller, and waits for all. */
+void tw_parallel_for(unsigned threads, tw_parallel_fn work, void *arg);
 
 /* Runs `work` in one helper thread while the caller does something else.  It counts memory for the
  * caller's account, which must exist until tw_parallel_join; the caller's work limit does not

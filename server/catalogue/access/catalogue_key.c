@@ -53,7 +53,7 @@ static const struct tw_fields found_fields =
         TW_FIELDS_OF(FOUND(caller.scope), FOUND(caller.project_id), FOUND(caller.key_id),
                 FOUND(seen_ms), FOUND(ends_ms), FOUND(revoked_ms), FOUND(old));
 
-static enum tw_status look_up(
+static enum tw_status find_by_hash(
         struct tw_db *db, const uint8_t hash[32], struct found *ret, struct tw_err *err)
 {
 	bool found = false;
@@ -108,7 +108,7 @@ enum tw_status tw_catalogue_key_find(struct tw_catalogue *c, const uint8_t hash[
 	enum tw_status st = tw_cat_reader(c, &db, err);
 
 	if (st == TW_OK)
-		st = look_up(db, hash, &found, err);
+		st = find_by_hash(db, hash, &found, err);
 	tw_cat_done(c, db);
 	if (st == TW_OK)
 		st = check_validity(&found, now, err);

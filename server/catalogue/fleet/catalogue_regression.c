@@ -102,7 +102,7 @@ static enum tw_status insert(struct tw_db *db, const char *project_id,
 /* The last day on which a person reopened it (the server never does), 0 none; and whether that
  * version is in its history. */
 static enum tw_status read_triage(struct tw_db *db, const char *project_id, const struct known *k,
-        const char *version, int64_t *ret_day, int64_t *ret_said, struct tw_err *err)
+        const char *version, int64_t *ret_day, int64_t *ret_recorded, struct tw_err *err)
 {
 	int64_t ms = 0;
 	enum tw_status st = tw_cat_get_int(db, &ms, err, /* primary key */
@@ -113,10 +113,10 @@ static enum tw_status read_triage(struct tw_db *db, const char *project_id, cons
 	        "tt", project_id, k->id);
 
 	*ret_day = ms / TW_DAY_MS;
-	*ret_said = 0;
+	*ret_recorded = 0;
 	if (st != TW_OK)
 		return st;
-	return tw_cat_get_int(db, ret_said, err, /* primary key */
+	return tw_cat_get_int(db, ret_recorded, err, /* primary key */
 	        "SELECT EXISTS(SELECT 1 FROM regression_history WHERE project_id=? AND"
 	        " regression_id=? AND version=?)",
 	        "ttt", project_id, k->id, version);

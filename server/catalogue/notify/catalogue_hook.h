@@ -104,7 +104,7 @@ struct tw_tried {                     /* result of an attempt */
 	int64_t next_ms;              /* time of the next attempt */
 	bool holds_all; /* postpones all of the hook's deliveries: no response, or Retry-After */
 	bool gone;      /* the receiver responded 410 Gone */
-	bool in_vain;   /* another attempt would fail the same way */
+	bool permanent; /* another attempt would fail the same way */
 };
 enum tw_outbox_state { TW_OUTBOX_WAITS, TW_OUTBOX_DELIVERED, TW_OUTBOX_GIVEN_UP };
 extern const char *const tw_outbox_names[]; /* ended by NULL */

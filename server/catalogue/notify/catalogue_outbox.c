@@ -197,7 +197,7 @@ static enum tw_status note_try(struct tw_db *db, const struct tw_delivery *of,
 		        " WHEN ?4='' THEN 1 WHEN ?7<>0 OR attempts_left<=1 OR until_ms<=?5 THEN"
 		        " 2 ELSE 0 END WHERE delivery_id=?1",
 		        "ititiii", of->id, t->body, t->next_ms, t->error, t->at_ms,
-		        (int64_t)t->holds_all, (int64_t)t->in_vain);
+		        (int64_t)t->holds_all, (int64_t)t->permanent);
 	return st;
 }
 

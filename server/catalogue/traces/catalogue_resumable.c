@@ -24,7 +24,7 @@ static enum tw_status begin_with(
 	st = tw_cat_reader(c, ret, err);
 	if (st != TW_OK)
 		return st;
-	st = tw_cat_postgres_begin_beside(*ret, settings, err);
+	st = tw_cat_postgres_begin_unlocked(*ret, settings, err);
 	if (st != TW_OK)
 		tw_cat_done(c, *ret);
 	return st;

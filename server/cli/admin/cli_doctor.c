@@ -51,7 +51,7 @@ int tw_cli_doctor(int argc, char **argv)
 	struct tw_storage storage = {
 	        .blobs = "", .endpoint = "", .region = "", .ca_file = "", .credentials_file = ""};
 	struct tw_doctor d = {
-	        .tell = print_text, .oidc = &oidc, .smtp = &smtp, .storage = &storage};
+	        .report = print_text, .oidc = &oidc, .smtp = &smtp, .storage = &storage};
 	uint64_t percent = 5;
 	bool json = false;
 	const struct tw_flag flags[] = {{.name = "data", .value = &d.data},
@@ -81,7 +81,7 @@ int tw_cli_doctor(int argc, char **argv)
 	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
 	if (json)
-		d.tell = print_json;
+		d.report = print_json;
 	d.min_free_percent = (unsigned)percent;
 	tw_doctor_machine(&d);
 	tw_doctor_tls(&d);

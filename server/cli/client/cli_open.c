@@ -398,11 +398,11 @@ static enum tw_status show(
 static enum tw_status check_files(
         const struct opened *o, int n, char *const *files, struct tw_err *err)
 {
-	const char *beside[] = {o->mapping, o->retrace, o->threads};
-	const int all = n + (int)(sizeof beside / sizeof *beside);
+	const char *others[] = {o->mapping, o->retrace, o->threads};
+	const int all = n + (int)(sizeof others / sizeof *others);
 
 	for (int i = 0; i < all; i++) {
-		const char *file = i < n ? files[i] : beside[i - n];
+		const char *file = i < n ? files[i] : others[i - n];
 
 		if (file && access(file, R_OK) != 0)
 			return tw_fail_errno(err, TW_NOT_FOUND, "%.200s", file);

@@ -107,7 +107,8 @@ static void use_holding(struct tw_catalogue *c, const char *project, struct tw_a
 static void use_deliveries(
         struct tw_catalogue *c, const char *project, const char *hook, struct tw_arena *a)
 {
-	const struct tw_tried in_vain = {.at_ms = 5, .error = "550", .body = "b", .in_vain = true};
+	const struct tw_tried refused = {
+	        .at_ms = 5, .error = "550", .body = "b", .permanent = true};
 	const struct tw_tried gone = {
 	        .at_ms = 5, .http = 410, .error = "410", .body = "b", .gone = true};
 	enum tw_outbox_state state;
@@ -119,7 +120,7 @@ static void use_deliveries(
 	use_holding(c, project, a);
 	tell(c, project, "last");
 	assert_true(take(c, project, INT64_MAX / 2, a, &d));
-	assert_int_equal(tw_catalogue_outbox_tried(c, &d, &in_vain, &state, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_outbox_tried(c, &d, &refused, &state, NULL), TW_OK);
 	assert_int_equal(state, TW_OUTBOX_GIVEN_UP);
 	assert_int_equal(tw_catalogue_redeliver(c, project, hook, d.id, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_outbox_tried(c, &d, &came, &state, NULL), TW_OK);
