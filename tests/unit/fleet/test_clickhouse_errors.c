@@ -97,8 +97,8 @@ static void add_rows(struct tw_buf *out, const char *sql)
 {
 	if (strncmp(sql, "SELECT ", 7) != 0)
 		return;
-	if (strncmp(sql, "SELECT * FROM (SELECT path", 26) == 0) {
-		add_numbers(out, 2, 0); /* path, parent */
+	if (strncmp(sql, "SELECT * FROM (SELECT toUInt64(multiIf(", 39) == 0) {
+		add_numbers(out, 3, 0); /* set of cells, path, parent */
 		memset(out->data + out->len - 16, 1, 8);
 		add_u16(out, 0);
 		add_numbers(out, 1, 7);
@@ -149,8 +149,8 @@ static void add_rows(struct tw_buf *out, const char *sql)
 		add_text(out, "201001");
 	} else if (strncmp(sql, "toUInt8(count())", 16) == 0) {
 		(void)tw_buf_add_u8(out, 1);
-	} else if (strncmp(sql, "count(),max(tree_level)", 23) == 0) {
-		add_numbers(out, 1, 4);
+	} else if (strncmp(sql, "toUInt64(multiIf(", 17) == 0) { /* set of cells, traces */
+		add_numbers(out, 2, 0);
 		(void)tw_buf_add_u8(out, 1);
 		add_numbers(out, 1, 5); /* attempt */
 	} else {

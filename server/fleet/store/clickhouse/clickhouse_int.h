@@ -90,6 +90,10 @@ void tw_clickhouse_dims(struct tw_buf *sql, const struct tw_fleet_query *query, 
  * cells, unless NULL. Only rows of the current attempt are selected. */
 void tw_clickhouse_where(struct tw_buf *sql, const struct tw_fleet_query *query,
         const struct tw_fleet_cells_of *cells, const char *table);
+/* The column cell_set: the number of the set of cells that a row is in, n if it is in none.  Cells
+ * that differ only by their label are in one set. */
+void tw_clickhouse_set(struct tw_buf *sql, const struct tw_fleet_query *query,
+        const struct tw_fleet_cells_of *of, size_t n);
 /* Runs the query and frees sql; as tw_clickhouse_read. */
 enum tw_status tw_clickhouse_select(struct tw_fleet_clickhouse *f,
         const struct tw_fleet_query *query, struct tw_buf *sql, struct tw_clickhouse_reader *ret,

@@ -53,101 +53,147 @@ static struct row read_row(struct tw_clickhouse_reader *r)
 	return x;
 }
 
-/* A node whose caller was left out is left out too. */
+/* Sets of cells, whose trees are read together. */
+struct sets {
+	struct tw_fleet_clickhouse *store;
+	struct tw_fleet_query query;
+	const struct tw_fleet_cells_of *of;
+	size_t n;
+	struct tw_fleet_cells_of all; /* the cells of all sets */
+	struct tw_rollup_tree *to;
+};
+
+/* The tree of the row's set; NULL: there is no such set. */
+static struct tw_rollup_tree *tree_of(const struct sets *x, struct tw_clickhouse_reader *r)
+{
+	const uint64_t set = tw_clickhouse_u64(r);
+
+	return set < x->n ? &x->to[set] : NULL;
+}
+
+/* Rows of a tree are adjacent.  A node whose caller was left out is left out too. */
 static enum tw_status add_rows(
-        struct tw_clickhouse_reader *r, struct tw_rollup_tree *to, struct tw_err *err)
+        struct tw_clickhouse_reader *r, const struct sets *x, struct tw_err *err)
 {
 	enum { SLOTS = 1 << 18 };
-	struct placed *slots = tw_arena_zalloc(to->arena, SLOTS, sizeof *slots);
+	struct placed *slots = tw_arena_alloc(x->to->arena, SLOTS, sizeof *slots);
+	struct tw_rollup_tree *last = NULL;
 
 	if (!slots)
 		return tw_tree_fail_too_large(err);
 	for (size_t n = 0; tw_clickhouse_more(r); n++) {
-		const struct row x = read_row(r);
+		struct tw_rollup_tree *to = tree_of(x, r);
+		const struct row row = read_row(r);
 		struct placed *at;
 		uint32_t node;
 
-		if (r->damaged || n >= NODES_MAX || !x.path)
+		if (to != last) {
+			memset(slots, 0, SLOTS * sizeof *slots);
+			n = 0;
+		}
+		if (r->damaged || to < last || !to || n >= NODES_MAX || !row.path)
 			return tw_clickhouse_damaged(err);
-		at = (struct placed *)(uintptr_t)find_path(slots, SLOTS, x.path);
-		if (x.parent == 0) {
-			node = tw_rollup_tree_thread(to, x.thread);
+		last = to;
+		at = (struct placed *)(uintptr_t)find_path(slots, SLOTS, row.path);
+		if (row.parent == 0) {
+			node = tw_rollup_tree_thread(to, row.thread);
 		} else {
-			const struct placed *caller = find_path(slots, SLOTS, x.parent);
+			const struct placed *caller = find_path(slots, SLOTS, row.parent);
 
 			if (!caller->path)
 				continue;
-			node = tw_rollup_tree_child(to, caller->node, x.method);
+			node = tw_rollup_tree_child(to, caller->node, row.method);
 		}
-		if (node == TW_ROLLUP_NO_NODE || !tw_rollup_tree_add(to, node, &x.sum))
+		if (node == TW_ROLLUP_NO_NODE || !tw_rollup_tree_add(to, node, &row.sum))
 			return tw_tree_fail_too_large(err);
-		*at = (struct placed){x.path, node};
+		*at = (struct placed){row.path, node};
 	}
 	return TW_OK;
 }
 
-/* Reads the number of traces with trees, the level of omitted times, and the last attempt. */
-static enum tw_status read_trees_head(struct tw_fleet_store *s, const struct tw_fleet_query *query,
-        const struct tw_fleet_cells_of *of, struct tw_rollup_tree *to, uint64_t *ret_last,
-        struct tw_err *err)
+/* Reads the number of traces with trees and the level of omitted times of each set.  The query then
+ * reads the attempts up to the last of these. */
+static enum tw_status read_heads(struct sets *x, struct tw_err *err)
 {
 	struct tw_clickhouse_reader r;
 	struct tw_buf sql;
-	unsigned level;
 	enum tw_status st;
 
 	tw_buf_init(&sql, TW_CH_SQL_BYTES);
-	(void)tw_buf_add_str(&sql, TW_STR("SELECT count(),max(tree_level),max(attempt)"));
-	tw_clickhouse_where(&sql, query, of, "traces");
-	(void)tw_buf_add_str(&sql, TW_STR(" AND tree=1"));
-	st = tw_clickhouse_select((struct tw_fleet_clickhouse *)s, query, &sql, &r, err);
-	if (st == TW_OK) {
-		to->traces += tw_clickhouse_u64(&r);
-		level = tw_clickhouse_u8(&r);
-		*ret_last = tw_clickhouse_u64(&r);
+	(void)tw_buf_add_str(&sql, TW_STR("SELECT "));
+	tw_clickhouse_set(&sql, &x->query, x->of, x->n);
+	(void)tw_buf_add_str(&sql, TW_STR(",count(),max(tree_level),max(attempt)"));
+	tw_clickhouse_where(&sql, &x->query, &x->all, "traces");
+	(void)tw_buf_printf(&sql, " AND tree=1 AND cell_set<%zu GROUP BY cell_set", x->n);
+	st = tw_clickhouse_select(x->store, &x->query, &sql, &r, err);
+	while (st == TW_OK && tw_clickhouse_more(&r)) {
+		struct tw_rollup_tree *to = tree_of(x, &r);
+		const uint64_t traces = tw_clickhouse_u64(&r);
+		const unsigned level = tw_clickhouse_u8(&r);
+		const uint64_t last = tw_clickhouse_u64(&r);
+
+		if (!to)
+			st = tw_clickhouse_damaged(err);
+		if (st != TW_OK)
+			break;
+		to->traces += traces;
 		to->omitted_level = level > to->omitted_level ? level : to->omitted_level;
+		x->query.state = last > x->query.state ? last : x->query.state;
 	}
 	return tw_clickhouse_end(&r, st, err);
 }
 
-static enum tw_status read_tree(struct tw_fleet_store *s, const struct tw_fleet_query *query,
-        const struct tw_fleet_cells_of *of, struct tw_rollup_tree *to, struct tw_err *err)
+static enum tw_status read_nodes(struct sets *x, struct tw_err *err)
 {
-	struct tw_fleet_query then = *query;
 	struct tw_clickhouse_reader r;
 	struct tw_buf sql;
 	enum tw_status st;
 
-	to->coarse = true;
-	if (of->n == 0)
-		return TW_OK;
-	st = read_trees_head(s, query, of, to, &then.state, err);
-	if (st != TW_OK)
-		return st;
 	tw_buf_init(&sql, TW_CH_SQL_BYTES);
+	(void)tw_buf_add_str(&sql, TW_STR("SELECT * FROM (SELECT "));
+	tw_clickhouse_set(&sql, &x->query, x->of, x->n);
 	(void)tw_buf_add_str(&sql,
-	        TW_STR("SELECT * FROM (SELECT path,any(parent),min(depth) AS least,any(method),"
-	               "any(thread),count(),sum(calls),sum(total_ns) AS "
-	               "total,sum(self_ns),sum(cpu_ns),"
+	        TW_STR(",path,any(parent),min(depth) AS least,any(method),any(thread),count(),"
+	               "sum(calls),sum(total_ns) AS total,sum(self_ns),sum(cpu_ns),"
 	               "sum(cpu_self_ns),sum(toFloat64(total_ns)*toFloat64(total_ns))"));
-	tw_clickhouse_where(&sql, &then, of, "call_trees");
+	tw_clickhouse_where(&sql, &x->query, &x->all, "call_trees");
 	(void)tw_buf_printf(&sql,
-	        " GROUP BY path ORDER BY total DESC,least,path LIMIT %d) ORDER BY least,path",
-	        NODES_MAX);
-	st = tw_clickhouse_select((struct tw_fleet_clickhouse *)s, query, &sql, &r, err);
+	        " AND cell_set<%zu GROUP BY cell_set,path ORDER BY total DESC,least,path LIMIT %d"
+	        " BY cell_set) ORDER BY cell_set,least,path",
+	        x->n, NODES_MAX);
+	st = tw_clickhouse_select(x->store, &x->query, &sql, &r, err);
 	if (st == TW_OK)
-		st = add_rows(&r, to, err);
+		st = add_rows(&r, x, err);
 	return tw_clickhouse_end(&r, st, err);
 }
 
+/* All sets by two queries. */
 enum tw_status tw_clickhouse_trees(struct tw_fleet_store *s, const struct tw_fleet_query *query,
         const struct tw_fleet_cells_of *of, size_t n, struct tw_rollup_tree *to, struct tw_err *err)
 {
-	enum tw_status st = TW_OK;
+	struct sets x = {.store = (struct tw_fleet_clickhouse *)s,
+	        .query = *query,
+	        .of = of,
+	        .n = n,
+	        .to = to};
+	const struct tw_rollup_cell **all;
+	enum tw_status st;
 
-	for (size_t k = 0; st == TW_OK && k < n; k++)
-		st = read_tree(s, query, &of[k], &to[k], err);
-	return st;
+	for (size_t k = 0; k < n; k++) {
+		to[k].coarse = true;
+		x.all.n += of[k].n;
+	}
+	if (x.all.n == 0)
+		return TW_OK;
+	all = tw_arena_alloc(to->arena, x.all.n, sizeof(const struct tw_rollup_cell *));
+	if (!all)
+		return tw_oom(err);
+	x.all = (struct tw_fleet_cells_of){all, 0, 0};
+	for (size_t k = 0; k < n; k++)
+		for (size_t i = 0; i < of[k].n; i++)
+			all[x.all.n++] = of[k].list[i];
+	st = read_heads(&x, err);
+	return st == TW_OK ? read_nodes(&x, err) : st;
 }
 
 /* --- the longest calls --- */

@@ -234,6 +234,20 @@ static void put_cells(struct tw_buf *sql, const struct tw_fleet_query *query,
 	}
 }
 
+void tw_clickhouse_set(struct tw_buf *sql, const struct tw_fleet_query *query,
+        const struct tw_fleet_cells_of *of, size_t n)
+{
+	(void)tw_buf_add_str(sql, TW_STR("toUInt64(multiIf("));
+	for (size_t k = 0; k < n; k++) {
+		if (!of[k].n)
+			continue;
+		(void)tw_buf_add_str(sql, TW_STR("1"));
+		put_cells(sql, query, &of[k]);
+		(void)tw_buf_printf(sql, ",%zu,", k);
+	}
+	(void)tw_buf_printf(sql, "0,0,%zu)) AS cell_set", n); /* at least one condition */
+}
+
 /* The current attempts of traces or findings; those of query->state if it is set. */
 static void put_last(struct tw_buf *sql, const struct tw_fleet_query *query, const char *table)
 {
