@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "decoder/base/order.h"
+#include "server/base/clock.h"
 #include "server/fleet/fleet_compare.h"
 #include "server/stats/rollup.h"
 
@@ -118,9 +119,10 @@ static bool fill(struct side *s, const struct tw_stratum_values *of, struct tw_a
 {
 	size_t most = 0;
 
-	for (size_t k = 0; k < s->m->n; k++)
-		most += of[k].of[s->side].n ? of[k].of[s->side].last - of[k].of[s->side].first + 1
-		                            : 0;
+	for (size_t at = 0; at < s->m->compared; at++)
+		most += of[at].of[s->side].n
+		                ? of[at].of[s->side].last - of[at].of[s->side].first + 1
+		                : 0;
 	s->real = tw_arena_alloc(a, most + 1, sizeof *s->real);
 	s->drawn = tw_arena_alloc(a, most + 1, sizeof *s->drawn);
 	s->each = tw_arena_alloc(a, s->m->n + 1, sizeof *s->each);
@@ -130,9 +132,10 @@ static bool fill(struct side *s, const struct tw_stratum_values *of, struct tw_a
 		const size_t first = s->n;
 
 		for (size_t k = 0; k < s->m->n; k++) {
-			const struct tw_sketch *sketch = &of[k].of[s->side];
+			const struct tw_stratum *stratum = &s->m->strata[k];
+			const struct tw_sketch *sketch = &of[stratum->at].of[s->side];
 
-			if (!(s->m->strata[k].weight[s->side] > 0) || !sketch->counts[i])
+			if (!(stratum->weight[s->side] > 0) || !sketch->counts[i])
 				continue;
 			s->real[s->n] = (struct bin){
 			        s->n > first ? s->real[first].value : clamped(i, sketch), k,
@@ -163,12 +166,15 @@ struct samples { /* resampled values of one statistic */
 	double of[TW_SIDES][TW_COMPARE_RESAMPLES], change[TW_COMPARE_RESAMPLES];
 };
 
-static void resample(struct side sides[TW_SIDES], struct samples all[TW_COMPARE_STATS])
+static enum tw_status resample(struct side sides[TW_SIDES], struct samples all[TW_COMPARE_STATS],
+        int64_t until_ms, struct tw_err *err)
 {
 	uint64_t seed = UINT64_C(0x9E3779B97F4A7C15);
 	double one[TW_SIDES][TW_COMPARE_STATS];
 
 	for (int i = 0; i < TW_COMPARE_RESAMPLES; i++) {
+		if (tw_monotonic_ms() >= until_ms)
+			return tw_fail(err, TW_DEADLINE, "the query exceeds --query-deadline");
 		for (int side = 0; side < TW_SIDES; side++) {
 			draw(&sides[side], &seed);
 			measure(sides[side].drawn, &sides[side], one[side]);
@@ -181,6 +187,7 @@ static void resample(struct side sides[TW_SIDES], struct samples all[TW_COMPARE_
 			all[k].change[i] = a > 0 ? b / a - 1 : 0;
 		}
 	}
+	return TW_OK;
 }
 
 /* For a quantile, at least one trace must be expected beyond it. */
@@ -207,21 +214,26 @@ static void conclude(
 }
 
 enum tw_status tw_fleet_compare_stats(const struct tw_mix *m, const struct tw_stratum_values *s,
-        struct tw_arena *a, struct tw_compared_stat ret[TW_COMPARE_STATS], struct tw_err *err)
+        int64_t until_ms, struct tw_arena *a, struct tw_compared_stat ret[TW_COMPARE_STATS],
+        struct tw_err *err)
 {
 	struct samples *all = tw_arena_alloc(a, TW_COMPARE_STATS, sizeof *all);
 	struct side sides[TW_SIDES] = {{.m = m, .side = TW_SIDE_A}, {.m = m, .side = TW_SIDE_B}};
 	double real[TW_SIDES][TW_COMPARE_STATS];
 	uint64_t n[TW_SIDES] = {0};
+	enum tw_status st;
 
 	for (int side = 0; side < TW_SIDES; side++) {
 		if (!all || !fill(&sides[side], s, a))
 			return tw_rollup_fail_too_large(err);
 		measure(sides[side].real, &sides[side], real[side]);
 		for (size_t k = 0; k < m->n; k++)
-			n[side] += m->strata[k].weight[side] > 0 ? s[k].of[side].n : 0;
+			n[side] +=
+			        m->strata[k].weight[side] > 0 ? s[m->strata[k].at].of[side].n : 0;
 	}
-	resample(sides, all);
+	st = resample(sides, all, until_ms, err);
+	if (st != TW_OK)
+		return st;
 	memset(ret, 0, TW_COMPARE_STATS * sizeof *ret);
 	for (int k = 0; k < TW_COMPARE_STATS; k++) {
 		ret[k].of[TW_SIDE_A] = real[TW_SIDE_A][k];
@@ -235,19 +247,22 @@ enum tw_status tw_fleet_mix_lengths(const struct tw_mix *m, struct tw_arena *a,
         struct tw_stratum_values **ret, struct tw_err *err)
 {
 	struct tw_rollup_head *h = tw_arena_zalloc(a, 1, sizeof *h);
-	struct tw_stratum_values *s = tw_arena_zalloc(a, m->n + 1, sizeof *s);
+	struct tw_stratum_values *s = tw_arena_zalloc(a, m->compared + 1, sizeof *s);
 	enum tw_status st = TW_OK;
 
 	if (!h || !s)
 		return tw_rollup_fail_too_large(err);
 	for (size_t k = 0; st == TW_OK && k < TW_SIDES * m->n; k++) {
-		const struct tw_fleet_cells *cells = &m->strata[k / TW_SIDES].of[k % TW_SIDES];
+		const struct tw_stratum *stratum = &m->strata[k / TW_SIDES];
+		const struct tw_fleet_cells *cells = &stratum->of[k % TW_SIDES];
 		const struct tw_fleet_group g = {"", "", cells->traces, cells->list, cells->n};
 		struct tw_fleet_lengths unused;
 
+		if (stratum->left_out)
+			continue;
 		st = tw_fleet_lengths(&g, h, &unused, err);
 		if (st == TW_OK)
-			s[k / TW_SIDES].of[k % TW_SIDES] = h->lengths;
+			s[stratum->at].of[k % TW_SIDES] = h->lengths;
 	}
 	*ret = s;
 	return st;

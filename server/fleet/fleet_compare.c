@@ -147,8 +147,8 @@ static enum tw_status list_entries(const struct tw_mix *m, const struct tw_strat
 	return TW_OK;
 }
 
-enum tw_status tw_compared_values(const struct tw_compared_method *m, enum tw_rollup_metric metric,
-        struct tw_stratum_values *s, struct tw_err *err)
+enum tw_status tw_compared_values(const struct tw_mix *mix, const struct tw_compared_method *m,
+        enum tw_rollup_metric metric, struct tw_stratum_values *s, struct tw_err *err)
 {
 	struct tw_rollup_worst worst = {0};
 	enum tw_status st = TW_OK;
@@ -156,7 +156,8 @@ enum tw_status tw_compared_values(const struct tw_compared_method *m, enum tw_ro
 	for (size_t i = 0; st == TW_OK && i < m->n_entries; i++) {
 		const struct tw_compared_entry *e = &m->entries[i];
 
-		st = tw_rollup_sum(e->method, metric, &s[e->stratum].of[e->side], &worst, err);
+		st = tw_rollup_sum(
+		        e->method, metric, &s[mix->strata[e->stratum].at].of[e->side], &worst, err);
 	}
 	return st;
 }

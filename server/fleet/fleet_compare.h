@@ -27,12 +27,13 @@ struct tw_stratum {
 	struct tw_fleet_cells of[TW_SIDES];
 	double weight[TW_SIDES]; /* the sum over strata is 1 */
 	bool left_out;
+	size_t at; /* index among those that are not left out */
 };
 /* The strata with most traces on both sides; the others are left out. */
 enum { TW_STRATA_MAX = 100 };
 struct tw_mix {
 	struct tw_stratum *strata; /* by scenario, then class */
-	size_t n;
+	size_t n, compared;        /* compared: number of those that are not left out */
 	uint64_t traces[TW_SIDES]; /* in compared strata */
 	uint64_t all[TW_SIDES];
 	bool corrected;   /* B is weighted by A's mix */
@@ -59,9 +60,9 @@ struct tw_compared_stat {
 struct tw_stratum_values {
 	struct tw_sketch of[TW_SIDES];
 };
-/* One per stratum. */
+/* s: one per compared stratum.  until_ms: monotonic; TW_DEADLINE. */
 enum tw_status tw_fleet_compare_stats(const struct tw_mix *m, const struct tw_stratum_values *s,
-        struct tw_arena *a, struct tw_compared_stat ret[TW_COMPARE_STATS],
+        int64_t until_ms, struct tw_arena *a, struct tw_compared_stat ret[TW_COMPARE_STATS],
         struct tw_err *err) TW_MUST_USE;
 /* The durations of traces. */
 enum tw_status tw_fleet_mix_lengths(const struct tw_mix *m, struct tw_arena *a,
@@ -115,9 +116,9 @@ struct tw_stratum_rollup { /* per side: self, wall and calls */
 enum tw_status tw_fleet_compare_methods(const struct tw_mix *m, const struct tw_stratum_rollup *r,
         struct tw_arena *a, struct tw_compared_method **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
-/* Adds the values of a method's traces to s, one per stratum. */
-enum tw_status tw_compared_values(const struct tw_compared_method *m, enum tw_rollup_metric metric,
-        struct tw_stratum_values *s, struct tw_err *err) TW_MUST_USE;
+/* Adds the values of a method's traces to s, one per compared stratum. */
+enum tw_status tw_compared_values(const struct tw_mix *mix, const struct tw_compared_method *m,
+        enum tw_rollup_metric metric, struct tw_stratum_values *s, struct tw_err *err) TW_MUST_USE;
 /* Half the width of the 95 % interval of a mean's change, in its unit; infinite with one trace on a
  * side. */
 double tw_compare_margin(const struct tw_compared_mean *mean);

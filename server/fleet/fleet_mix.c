@@ -120,6 +120,10 @@ static bool leave_out(struct tw_mix *m, struct tw_arena *a)
 
 static void weigh(struct tw_mix *m)
 {
+	for (size_t i = 0; i < m->n; i++) {
+		m->strata[i].at = m->compared;
+		m->compared += !m->strata[i].left_out;
+	}
 	for (int side = 0; side < TW_SIDES; side++)
 		for (size_t i = 0; i < m->n; i++) {
 			const struct tw_stratum *s = &m->strata[i];

@@ -408,6 +408,38 @@ static void test_nothing_in_common(void **state)
 	assert_non_null(strstr(mix.note, "neither"));
 }
 
+/* The first stratum, on one side only, has far larger values. */
+static void test_values_of_a_method(void **state)
+{
+	struct sim s = {.only = -1, .present = 1, .spread = 0};
+	struct tw_compared_stat stats[TW_COMPARE_STATS];
+	struct tw_stratum_values *values;
+	struct made made;
+	struct result r;
+
+	(void)state;
+	seed = 1;
+	s.traces[TW_SIDE_A][3][0] = 50;
+	s.traces[TW_SIDE_A][0][0] = s.traces[TW_SIDE_B][0][0] = 30;
+	s.traces[TW_SIDE_A][2][1] = s.traces[TW_SIDE_B][2][1] = 20;
+	made = make(&s);
+	r = compare(&made, NULL);
+	assert_true(r.mix.strata[0].left_out);
+	assert_int_equal(r.mix.compared, 2);
+	values = tw_arena_zalloc(arena, r.mix.compared, sizeof *values);
+	assert_int_equal(
+	        tw_compared_values(&r.mix, find(&r, 1), TW_ROLLUP_WALL, values, NULL), TW_OK);
+	assert_int_equal(
+	        tw_fleet_compare_stats(&r.mix, values, INT64_MAX, arena, stats, NULL), TW_OK);
+	for (int side = 0; side < TW_SIDES; side++) {
+		const double want = 0.6 * level(1, 0, 0) + 0.4 * level(1, 2, 1);
+
+		assert_true(fabs(stats[TW_COMPARE_MEAN].of[side] / want - 1) < 0.02);
+	}
+	assert_int_equal(
+	        tw_fleet_compare_stats(&r.mix, values, 0, arena, stats, NULL), TW_DEADLINE);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -430,5 +462,6 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_change_in_all_scenarios),
         cmocka_unit_test(test_what_is_on_one_side_is_left_out),
         cmocka_unit_test(test_nothing_in_common),
+        cmocka_unit_test(test_values_of_a_method),
 };
 UNIT_TESTS_WITH("fleet_compare", tests, set_up, tear_down)
