@@ -49,7 +49,9 @@ test('a webhook is made, refused, tested, and its deliveries are read', async (t
 	await page.getByRole('button', { name: 'Add', exact: true }).click();
 	await page.waitForSelector('#webhooks [role=alert] >> text=must be http');
 	await page.fill('form.rule [name=url]', `${receiver.url}/h`);
+	await page.click('form.rule summary:text-is("Events: all events")');
 	await page.uncheck('[name="regression.status"]');
+	await page.waitForSelector('form.rule summary:text-is("Events: 9 / 10")');
 	await page.getByRole('button', { name: 'Add', exact: true }).click();
 	await page.waitForSelector('[role=status] code:text-matches("^twh_")');
 	await page.getByRole('button', { name: 'I have copied it' }).click();
@@ -98,6 +100,7 @@ test('the digest is set and read beforehand, and the tracker is named', async (t
 	await page.fill('#tracker [name=template]', 'https://github.com/o/r/issues/new?title={title}&body={body}');
 	await page.click('#tracker button.primary');
 	await page.waitForSelector('#tracker button.primary[disabled]');
+	await page.click('#tracker summary');
 	await page.fill('#tracker [name=api]', tracker.url);
 	await page.fill('#tracker [name=repository]', 'acme/shop');
 	await page.fill('#tracker [name=token]', tracker.settings.token);

@@ -57,6 +57,7 @@ test('an admin sets the location of the source, and tests it', async (t) => {
 	await page.click('text=Add a repository');
 	await page.fill('form.rule [name=name]', 'app');
 	await page.fill('form.rule [name=link]', 'javascript:alert(1)//{path}');
+	await page.click('form.rule summary');
 	await page.fill('form.rule [name=roots]', 'app/src/main/java');
 	await page.click('form.rule button.primary');
 	await page.waitForSelector('[role=alert] >> text=link begins with http');

@@ -27,7 +27,7 @@ function Form({ v, mail, keep }: { v: Settings; mail: boolean; keep: (s: Setting
 					<option value="off">{tr('off')}</option><option value="daily">{tr('every day')}</option><option value="weekly">{tr('every week')}</option></select></label>
 				{d.every === 'weekly' && <label class="inline">{tr('on')}{' '}<select name="weekday" value={d.weekday} onChange={(e) => put({ ...d, weekday: Number(e.currentTarget.value) })}>{DAYS.map((day, i) => <option key={day} value={i}>{day}</option>)}</select></label>}
 				{d.every !== 'off' && <label class="inline">{tr('at')}{' '}<select name="hour" value={d.hour} onChange={(e) => put({ ...d, hour: Number(e.currentTarget.value) })}>{Array.from({ length: 24 }, (_, h) => <option key={h} value={h}>{String(h).padStart(2, '0')}:00</option>)}</select>{' '}{'UTC'}</label>}
-				<label class="inline"><input type="checkbox" name="webhook" checked={d.webhook} onChange={(e) => put({ ...d, webhook: e.currentTarget.checked })} />{' '}{tr('to webhooks with digests enabled')}</label>
+				{d.every !== 'off' && <label class="inline"><input type="checkbox" name="webhook" checked={d.webhook} onChange={(e) => put({ ...d, webhook: e.currentTarget.checked })} />{' '}{tr('to webhooks with digests enabled')}</label>}
 			</div>
 			{mail ? <label class="list">{tr.rich('By mail to {part}', { part: <span class="quiet">{tr('one address per line, at most 20')}</span> })}
 				<textarea name="mail" rows={2} spellcheck={false} value={to} onInput={(e) => name(e.currentTarget.value)} /></label>

@@ -27,7 +27,7 @@ const labelsOf = (text: string) => text.split(',').map((l) => l.trim()).filter(B
 const assigneesOf = (text: string) => Object.fromEntries(text.split('\n').map((l) => l.split('=').map((p) => p.trim())).filter(([who, login]) => who && login));
 
 /** A line of text. */
-function Field({ name, label, value, put, hint, placeholder, secret }: { name: string; label: string; value: string; put: (v: string) => void; hint?: string; placeholder?: string; secret?: boolean }) {
+export function Field({ name, label, value, put, hint, placeholder, secret }: { name: string; label: string; value: string; put: (v: string) => void; hint?: string; placeholder?: string; secret?: boolean }) {
 	return (
 		<label class="list">{label}{hint && <>{' '}<span class="quiet">{hint}</span></>}
 			<input name={name} class="mono wide" type={secret ? 'password' : 'text'} autocomplete="off" maxLength={1000} spellcheck={false} value={value} placeholder={placeholder} onInput={(e) => put(e.currentTarget.value)} /></label>
@@ -49,20 +49,24 @@ function Form({ v, keep }: { v: TrackerOf; keep: (t: object) => Promise<boolean>
 		<form class="rule" onSubmit={save} aria-label={tr('Issue tracker')}>
 			<label class="inline">{tr('Issue tracker')}{' '}<select name="for" value={d.for} onChange={(e) => put({ ...d, for: e.currentTarget.value })}>
 				{KINDS.map(([kind, name]) => <option key={kind} value={kind}>{name}</option>)}</select></label>
-			<label class="list">{tr.rich('URL of a new issue {part}', { part: <span class="quiet">{tr('with {names}; empty: none', { names: '{title}, {body}' })}</span> })}
-				<input name="template" class="mono wide" maxLength={1000} spellcheck={false} value={d.template} placeholder={example.template} onInput={(e) => put({ ...d, template: e.currentTarget.value })} /></label>
-			<Field name="api" label={tr('API URL')} hint={tr('creates issues by a button; empty: none')} value={d.api} put={set('api')} placeholder={example.api} />
-			{d.api && <>
-				<Field name="repository" label={tr('Project key')} value={d.repository} put={set('repository')} placeholder={example.repository} />
-				{d.for === 'jira' && <>
-					<Field name="user" label={tr('User')} hint={tr('email address, of Jira Cloud only')} value={d.user} put={set('user')} />
-					<Field name="issue_type" label={tr('Issue type')} value={d.issue_type} put={set('issue_type')} placeholder={TYPE} />
-				</>}
-				<Field name="token" label={tr('Token')} hint={v.token_lost ? tr('the stored one cannot be decrypted: enter it again') : v.token_set ? tr('stored; enter another to replace it') : tr('stored encrypted')} value={d.token} put={set('token')} secret />
-				<Field name="labels" label={tr('Labels')} hint={tr('separated by commas')} value={d.labels} put={set('labels')} placeholder={LABEL} />
-				<label class="list">{tr('Assignees')}{' '}<span class="quiet">{tr('one per line: email address or name of an author, or owner = login')}</span>
-					<textarea name="assignees" class="mono" rows={3} spellcheck={false} value={d.assignees} placeholder={ASSIGNEES} onInput={(e) => set('assignees')(e.currentTarget.value)} /></label>
-			</>}
+			<Field name="template" label={tr('URL of a new issue')} hint={tr('with {names}; empty: none', { names: '{title}, {body}' })} value={d.template} put={set('template')} placeholder={example.template} />
+			<details open={!!v.api}><summary>{tr('Create issues with a button')}</summary>
+				<p class="quiet">{tr('With an API, a second button creates the issue and assigns it to the author of the change. Closing the issue marks its regression as fixed.')}</p>
+				<div class="lists">
+					<Field name="api" label={tr('API URL')} hint={tr('empty: none')} value={d.api} put={set('api')} placeholder={example.api} />
+					{d.api && <>
+						<Field name="repository" label={tr('Project key')} value={d.repository} put={set('repository')} placeholder={example.repository} />
+						{d.for === 'jira' && <>
+							<Field name="user" label={tr('User')} hint={tr('email address, of Jira Cloud only')} value={d.user} put={set('user')} />
+							<Field name="issue_type" label={tr('Issue type')} value={d.issue_type} put={set('issue_type')} placeholder={TYPE} />
+						</>}
+						<Field name="token" label={tr('Token')} hint={v.token_lost ? tr('the stored one cannot be decrypted: enter it again') : v.token_set ? tr('stored; enter another to replace it') : tr('stored encrypted')} value={d.token} put={set('token')} secret />
+						<Field name="labels" label={tr('Labels')} hint={tr('separated by commas')} value={d.labels} put={set('labels')} placeholder={LABEL} />
+					</>}
+				</div>
+				{d.api && <label class="list">{tr('Assignees')}{' '}<span class="quiet">{tr('one per line: email address or name of an author, or owner = login')}</span>
+					<textarea name="assignees" class="mono" rows={3} spellcheck={false} value={d.assignees} placeholder={ASSIGNEES} onInput={(e) => set('assignees')(e.currentTarget.value)} /></label>}
+			</details>
 			<div class="row"><button class="primary" disabled={JSON.stringify(d) === JSON.stringify(first)}>{tr('Save')}</button></div>
 		</form>
 	);
@@ -78,7 +82,7 @@ export function Tracker() {
 			<Invalid why={invalid} />
 			{load.value && <Form key={JSON.stringify(load.value)} v={load.value} keep={(t) => change(() => send('PUT', '/api/v1/tracker', t))} />}
 			{error && <Failure error={error} />}
-			{load.value && <p class="quiet">{tr('Regressions and ANR groups get a button that opens a prefilled issue there.')}{' '}{tr('With an API, a second button creates the issue and assigns it to the author of the change. Closing the issue marks its regression as fixed.')}</p>}
+			{load.value && <p class="quiet">{tr('Regressions and ANR groups get a button that opens a prefilled issue there.')}</p>}
 		</Panel>
 	);
 }

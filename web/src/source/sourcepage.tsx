@@ -30,15 +30,18 @@ function Form({ of, where, keep, cancel }: { of?: Repository; where: string | nu
 	};
 	return (
 		<form class="rule" onSubmit={save} aria-label={of ? tr('Edit {name}', { name: of.name }) : tr('A new repository')}>
-			<div class="row"><label class="inline">{tr('Name')}{' '}<input {...text('name')} ref={of ? undefined : focused} /></label></div>
-			{TEXTS.map(([key, label, example, hint]) => <label class="list" key={key}>{label} <span class="quiet">{hint}</span><input class="mono wide" placeholder={example} {...text(key)} /></label>)}
-			<div class="lists">{LISTS.map(([key, label, example, hint]) => <label class="list" key={key}>{label} <span class="quiet">{hint}</span><textarea rows={3} class="mono" placeholder={example} {...text(key)} /></label>)}</div>
 			<div class="row">
-				<label class="inline">{tr('Clone')}{' '}<input {...text('clone')} placeholder={tr('none')} title={where === null ? tr('The server was started without --repositories') : tr("A folder in {where} of --repositories", { where })} /></label>
-				<label class="inline">{tr('Code owners')}{' '}<input {...text('owners')} placeholder=".github/CODEOWNERS" /></label>
-				<label class="inline"><input type="checkbox" checked={d.emails} onChange={(e) => put({ ...d, emails: e.currentTarget.checked })} />{' '}{tr("show authors' addresses")}</label>
+				<label class="inline">{tr('Name')}{' '}<input {...text('name')} ref={of ? undefined : focused} /></label>
+				<label class="inline">{tr('Clone')}{' '}<input {...text('clone')} placeholder={tr('none')} /></label>
+				<span class="quiet">{where === null ? tr('This server has no clones: links are derived from package and class until it is started with --repositories.') : tr("Clones of this project are in the folder {where} of --repositories.", { where })}</span>
 			</div>
-			<p class="quiet">{where === null ? tr('This server has no clones: links are derived from package and class until it is started with --repositories.') : tr("Clones of this project are in the folder {where} of --repositories.", { where })}</p>
+			{TEXTS.map(([key, label, example, hint]) => <label class="list" key={key}>{label} <span class="quiet">{hint}</span><input class="mono" placeholder={example} {...text(key)} /></label>)}
+			<details open={!!of}><summary>{tr('Packages, folders, tags and owners')}</summary>
+				<div class="lists">{LISTS.map(([key, label, example, hint]) => <label class="list" key={key}>{label} <span class="quiet">{hint}</span><textarea rows={3} class="mono" placeholder={example} {...text(key)} /></label>)}</div>
+				<div class="row">
+					<label class="inline">{tr('Code owners')}{' '}<input {...text('owners')} placeholder=".github/CODEOWNERS" /></label>
+					<label class="inline"><input type="checkbox" checked={d.emails} onChange={(e) => put({ ...d, emails: e.currentTarget.checked })} />{' '}{tr("show authors' addresses")}</label>
+				</div></details>
 			<div class="row"><button class="primary" disabled={!d.name.trim()}>{of ? tr('Save') : tr('Add')}</button><button type="button" onClick={cancel}>{tr('Cancel')}</button></div>
 		</form>
 	);
