@@ -12,13 +12,13 @@ import { done, open, server, shots } from '../page.mjs';
 import { until } from '../server.mjs';
 
 const PID = 4100;
-const mapping = ['# v', '1,1,com.shop.Main start ()V', '2,1,com.shop.Repo load ()V', ''].join('\n');
+const mapping = ['# v', '1,1,com.shop.Main start ()V', '2,1,com.shop.Repo load ()V', '3,1,android.os.Looper loop ()V', ''].join('\n');
 const LONG = [3_000_000, 9_000_000, 5_000_000];
 
 /* There once, whichever test is first. */
 const fleet = (async () => {
 	for (const [i, long] of LONG.entries())
-		await server.post('/api/v1/traces', btrace([[PID, 2, 2_000_000, long], [PID, 1, 1_000_000, long + 2_000_000]], { pid: PID }),
+		await server.post('/api/v1/traces', btrace([[PID, 2, 2_000_000, long], [PID, 1, 1_000_000, long + 2_000_000], [PID, 3, 500_000, long + 4_000_000]], { pid: PID }),
 			{ query: { app: 'shop', version_name: `9.${i}`, build_id: 'search', scenario: 'cold_start' } });
 	await server.put('/api/v1/builds/search/methods', mapping);
 	await until(async () => ((await server.get('/api/v1/fleet/search?method=com.shop.Repo.load')).json?.matches === LONG.length ? true : undefined), 'the index', 120);
@@ -31,8 +31,10 @@ test('a search is stored in the address, and its hits link to the call', async (
 	await ready();
 	const page = await open('/');
 	await navigate(page, 'Slow calls');
-	await page.waitForSelector('text=select one with long calls');
+	await page.waitForSelector('text=select one of the app with long calls');
 	await page.selectOption('select[name=app]', 'shop');
+	assert.equal((await server.get('/api/v1/fleet/methods?app=shop&waits=false&sort=p95_call&metrics=call&limit=1')).json.methods[0].name, 'android.os.Looper.loop');
+	await page.waitForFunction(() => [...document.querySelectorAll('tbody button')].map((b) => b.textContent).sort().join() === 'com.shop.Main.start,com.shop.Repo.load'); // not the framework's
 	await page.locator('tbody tr', { hasText: 'com.shop.Repo.load' }).locator('button').click();
 	await page.waitForSelector('tbody tr:nth-child(3) td:first-child >> text=3.00 ms');
 	assert.equal(new URL(page.url()).searchParams.get('method'), 'com.shop.Repo.load');

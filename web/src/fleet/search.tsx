@@ -1,6 +1,6 @@
 // Calls in the fleet longer than a given time; the query is in the address, and each hit links to its call.
 import { distinctions } from '../api/overloads';
-import { get } from '../api/api';
+import { api, get, type Frames } from '../api/api';
 import { classWord } from '../api/classes';
 import { FleetFilter, useFleet } from './fleetfilter';
 import type { FleetMethods } from './fleetdoc';
@@ -19,7 +19,7 @@ interface Hit {
 interface Found { traces: number; methods: number; matches: number; hits: Hit[]; partial: boolean }
 
 const NS_A_MS = 1e6;
-const START = 10; // methods of the page before a search
+const START = 10, READ = 100; // methods of the page before a search, and those of which they are chosen
 const AROUND = 0.1; // of the call, before and after it
 
 /** The trace's page with the call as its range, seen whole and a little around it. */
@@ -106,13 +106,22 @@ function Hits({ ask }: { ask: Record<string, string> }) {
 	</>;
 }
 
+/** A method of the app, by the project's rules; a name without a package, or with a space, is that of a section. */
+function isOwn(name: string, { presets, framework, app }: Frames): boolean {
+	const has = (prefixes: string[]) => prefixes.some((p) => name.startsWith(p));
+	return /^[^ ]+\.[^ ]+$/.test(name) && (has(app) || !has([...framework, ...presets.flatMap((p) => (p.enabled ? p.prefixes : []))]));
+}
+
 /** Before a search: methods with the longest calls, each a search. */
 function Start() {
 	const { params, key } = useFleet();
-	const load = useLoad(`start ${key}`, (signal) => get<FleetMethods>('/api/v1/fleet/methods', { ...params, waits: 'false', sort: 'p95_call', metrics: 'call', limit: START }, signal));
-	const rows = load.value?.methods ?? [];
+	const load = useLoad(`start ${key}`, (signal) => Promise.all([
+		get<FleetMethods>('/api/v1/fleet/methods', { ...params, waits: 'false', sort: 'p95_call', metrics: 'call', limit: READ }, signal), api.frames()]));
+	const [all, frames] = load.value ?? [];
+	const own = all?.methods.filter((m) => isOwn(m.name, frames!)) ?? [];
+	const rows = (own.length > 0 ? own : all?.methods ?? []).slice(0, START);
 	return <>
-		<p class="quiet">{rows.length > 0 ? tr('Enter a method, or select one with long calls:') : tr('Enter a method.')}</p>
+		<p class="quiet">{rows.length > 0 ? tr('Enter a method, or select one of the app with long calls:') : tr('Enter a method.')}</p>
 		<Pending of={load} what={tr('Searching')} />
 		{rows.length > 0 && <Cards>
 			<thead><tr><th>{tr('Method')}</th><th class="num">{tr('One call, p95')}</th><th class="num">{tr('Traces')}</th></tr></thead>
