@@ -2,7 +2,7 @@
  * relay.c - a ring of slots between two threads.
  *
  * `passed` and `done` only grow; the slot being filled is passed % slots.  At most one of the two
- * threads waits: the owner if the ring is full, the worker if it is empty.  So one condition
+ * threads waits: the owner if the ring is not empty, the worker if it is.  So one condition
  * variable with single signals is enough.
  */
 #include "decoder/base/relay.h"
@@ -136,6 +136,18 @@ enum tw_status tw_relay_pass(struct tw_relay *r, struct tw_err *err)
 		(void)pthread_cond_signal(&r->changed);
 	else
 		do_next(r);
+	st = outcome(r, err);
+	(void)pthread_mutex_unlock(&r->lock);
+	return st;
+}
+
+enum tw_status tw_relay_wait(struct tw_relay *r, struct tw_err *err)
+{
+	enum tw_status st;
+
+	(void)pthread_mutex_lock(&r->lock);
+	while (r->done < r->passed)
+		(void)pthread_cond_wait(&r->changed, &r->lock);
 	st = outcome(r, err);
 	(void)pthread_mutex_unlock(&r->lock);
 	return st;

@@ -33,6 +33,9 @@ enum tw_status tw_relay_slot(struct tw_relay *r, uint32_t *ret, struct tw_err *e
 /* Passes the slot on.  Its error is returned here or by a later call. */
 enum tw_status tw_relay_pass(struct tw_relay *r, struct tw_err *err) TW_MUST_USE;
 
+/* Returns once all slots passed on are processed. */
+enum tw_status tw_relay_wait(struct tw_relay *r, struct tw_err *err) TW_MUST_USE;
+
 /* Returns once all work is done and the thread has ended.  Can be called again. */
 enum tw_status tw_relay_finish(struct tw_relay *r, struct tw_err *err) TW_MUST_USE;
 

@@ -8,7 +8,7 @@
  * builder_nest.c  a track's records become slices in pre-order
  * builder_mip.c   zoomed-out levels
  * builder_shape.c the slices of a thread become chunks, mip levels and a tree
- * builder_write.c one walk per thread, totals per method, the order of the output
+ * builder_write.c threads one by one, totals per method, the order of the output
  */
 #ifndef TW_BUILDER_INTERNAL_H
 #define TW_BUILDER_INTERNAL_H
@@ -290,22 +290,25 @@ enum tw_status tw_builder_end(struct tw_builder *b, struct track *t, const struc
 /* Closes the calls that are still open, at the latest time of the trace. */
 enum tw_status tw_builder_close_open(struct tw_builder *b, struct track *t);
 
-/* builder_nest.c: iterates the slices of a track in pre-order. */
+/* builder_nest.c: the slices of a track in pre-order. */
 struct nest {
 	struct track *track;
 	uint32_t *order;  /* record by place in pre-order; NULL: the records are in pre-order */
 	uint32_t *depths; /* by place in pre-order */
-	uint32_t at;      /* place of the next one */
-	bool again;       /* read again: nothing is counted */
+	struct tw_running running; /* with states, their time on a CPU is the calls' CPU time */
 };
-/* Moves the track's records. */
+/* Moves the track's records.  Counts the calls that are too deep, which are not read. */
 enum tw_status tw_nest_open(struct nest *n, struct tw_builder *b, struct track *t);
-/* The next slices, at most `max` (method is the symbol's table index); 0 at the end.  Calls that
- * are too deep are left out and counted. */
-uint32_t tw_nest_read(struct nest *n, struct tw_builder *b, struct tw_slice *ret, uint32_t max);
-/* Begins again with the first slice. */
-void tw_nest_rewind(struct nest *n);
+/* Frees the track's records, too. */
 void tw_nest_close(struct nest *n);
+/* Several threads may read one nest. */
+struct nest_reader {
+	const struct nest *nest;
+	const struct tw_builder *builder;
+	uint32_t at, running_at; /* 0 at first */
+};
+/* The next slices, at most `max` (method is the symbol's table index); 0 at the end. */
+uint32_t tw_nest_read(struct nest_reader *r, struct tw_slice *ret, uint32_t max);
 
 /* builder_mip.c */
 struct chunker { /* collects slices of one level into chunks */
@@ -342,13 +345,14 @@ struct tw_shaper;
 /* NULL: out of memory.  Keep both arguments until tw_shaper_free. */
 struct tw_shaper *tw_shaper_new(const struct tw_builder *b, struct tw_trace_out *out);
 struct tw_shaper *tw_shaper_free(struct tw_shaper *s);
-/* Reads the track during this call only. */
+/* Begins a thread.  Takes the nest, also on failure. */
 enum tw_status tw_shaper_begin(
-        struct tw_shaper *s, const struct track *t, uint32_t thread_id, struct tw_err *err);
-/* Space for the next slices in pre-order, at least one, until they are added. */
-enum tw_status tw_shaper_room(
-        struct tw_shaper *s, struct tw_slice **ret, uint32_t *ret_room, struct tw_err *err);
-enum tw_status tw_shaper_add(struct tw_shaper *s, uint32_t n, struct tw_err *err);
+        struct tw_shaper *s, const struct nest *nest, uint32_t thread_id, struct tw_err *err);
+/* A reader of the thread's slices, until tw_shaper_tree. */
+struct nest_reader tw_shaper_slices(const struct tw_shaper *s);
+/* Adds the thread's next slices to its tree. */
+enum tw_status tw_shaper_add(
+        struct tw_shaper *s, const struct tw_slice *slices, uint32_t n, struct tw_err *err);
 /* Calls of the thread that did not fit in its tree, after the last one was added. */
 uint64_t tw_shaper_clipped(const struct tw_shaper *s);
 /* The complete tree of the thread, to be read before tw_shaper_end. */

@@ -278,6 +278,16 @@ static void report_order(
 		        tw_record_offset(&t->records.at[first_overlap(t, stack)]), t->n);
 }
 
+static void report_depth(const struct nest *n, struct tw_builder *b)
+{
+	const struct track *t = n->track;
+
+	for (uint64_t i = 0; i < t->n; i++)
+		if (n->depths[i] >= b->limits.max_depth)
+			tw_builder_repair(b, TW_REPAIR_depth_clipped,
+			        tw_record_offset(&t->records.at[n->order ? n->order[i] : i]), 1);
+}
+
 /* The records stay in place; sorting takes twelve bytes each. */
 static enum tw_status open_sorted(struct nest *n, struct tw_builder *b)
 {
@@ -293,12 +303,13 @@ static enum tw_status open_sorted(struct nest *n, struct tw_builder *b)
 		n->order[i] = (uint32_t)i;
 	sort_indices(&t->records, n->order, t->n, stack);
 	report_order(b, t, nest_sorted(n, b, stack), stack);
+	report_depth(n, b);
 	tw_mem_free(stack);
 	return TW_OK;
 }
 
 /* *ret_moved: whether the records are in pre-order now. */
-static enum tw_status open_post_order(struct nest *n, bool *ret_moved)
+static enum tw_status open_post_order(struct nest *n, struct tw_builder *b, bool *ret_moved)
 {
 	struct mover m = {.track = n->track, .depths = n->depths};
 	enum tw_status st;
@@ -307,6 +318,8 @@ static enum tw_status open_post_order(struct nest *n, bool *ret_moved)
 	*ret_moved = left == 0;
 	if (left)
 		move_to_post_order(&m, left);
+	else if (m.cap > b->limits.max_depth)
+		report_depth(n, b);
 	tw_mem_free(m.open);
 	return st;
 }
@@ -326,60 +339,56 @@ enum tw_status tw_nest_open(struct nest *n, struct tw_builder *b, struct track *
 		return TW_NOMEM;
 	tw_mem_will_fill(n->depths, t->n * sizeof *n->depths);
 	if (!t->unordered)
-		st = open_post_order(n, &moved);
+		st = open_post_order(n, b, &moved);
 	if (st == TW_OK && !moved)
 		st = open_sorted(n, b);
 	return st;
-}
-
-static inline void take(
-        struct nest *n, const uint32_t *indexes, uint32_t i, uint32_t depth, struct tw_slice *ret)
-{
-	const struct call c = tw_record_call(&n->track->records, i);
-
-	*ret = (struct tw_slice){.start_ns = c.start_ns,
-	        .dur_ns = c.dur_ns,
-	        .cpu_ns = n->track->cpu_ns ? n->track->cpu_ns[i] : -1,
-	        .method = indexes[c.sym - 1],
-	        .depth = depth};
-}
-
-/* Counts a record that is too deep, once. */
-static void clip(const struct nest *n, struct tw_builder *b, uint32_t i)
-{
-	if (!n->again)
-		tw_builder_repair(
-		        b, TW_REPAIR_depth_clipped, tw_record_offset(&n->track->records.at[i]), 1);
-}
-
-uint32_t tw_nest_read(struct nest *n, struct tw_builder *b, struct tw_slice *ret, uint32_t max)
-{
-	uint32_t read = 0;
-
-	while (read < max && n->at < n->track->n) {
-		uint32_t depth = n->depths[n->at];
-		uint32_t i = n->order ? n->order[n->at] : n->at;
-
-		n->at++;
-		if (n->order && n->at + AHEAD < n->track->n) /* records are accessed at random */
-			__builtin_prefetch(&n->track->records.at[n->order[n->at + AHEAD]]);
-		if (depth < b->limits.max_depth)
-			take(n, b->indexes, i, depth, &ret[read++]);
-		else
-			clip(n, b, i);
-	}
-	return read;
-}
-
-void tw_nest_rewind(struct nest *n)
-{
-	n->again = true;
-	n->at = 0;
 }
 
 void tw_nest_close(struct nest *n)
 {
 	tw_mem_free(n->order);
 	tw_mem_free(n->depths);
+	tw_running_free(&n->running);
+	if (n->track)
+		tw_builder_free_records(n->track);
 	*n = (struct nest){0};
+}
+
+/* Reads slices at places below `end` until `max` are read.  Everything is passed by value, as
+ * slices could otherwise be stored where it is. */
+static uint32_t read_until(struct nest_reader *r, const struct nest n, const struct track t,
+        const uint32_t *indexes, uint32_t max_depth, struct tw_slice *ret, uint32_t max)
+{
+	uint32_t at = r->at;
+	uint32_t read = 0;
+
+	for (; read < max && at < t.n; at++) {
+		uint32_t i = n.order ? n.order[at] : at;
+		const struct call c = tw_record_call(&t.records, i);
+
+		if (n.order && at + AHEAD < t.n) /* records are accessed at random */
+			__builtin_prefetch(&t.records.at[n.order[at + AHEAD]]);
+		if (n.depths[at] >= max_depth)
+			continue;
+		ret[read++] = (struct tw_slice){.start_ns = c.start_ns,
+		        .dur_ns = c.dur_ns,
+		        .cpu_ns = t.cpu_ns ? t.cpu_ns[i] : -1,
+		        .method = indexes[c.sym - 1],
+		        .depth = n.depths[at]};
+	}
+	r->at = at;
+	return read;
+}
+
+uint32_t tw_nest_read(struct nest_reader *r, struct tw_slice *ret, uint32_t max)
+{
+	const struct tw_running *running = &r->nest->running;
+	uint32_t n = read_until(r, *r->nest, *r->nest->track, r->builder->indexes,
+	        r->builder->limits.max_depth, ret, max);
+
+	for (uint32_t i = 0; running->any && i < n; i++)
+		ret[i].cpu_ns = tw_running_within(
+		        running, ret[i].start_ns, ret[i].start_ns + ret[i].dur_ns, &r->running_at);
+	return n;
 }

@@ -2,9 +2,9 @@
  * builder_write.c - writes the finished trace piece by piece.
  *
  * Tracks are joined (builder_merge.c), threads sorted, methods numbered by falling count.  Then
- * each thread is walked once in pre-order and its slices are processed by builder_shape.c.  The
+ * each thread is nested and its slices in pre-order are processed by builder_shape.c.  The
  * methods' sums are those of the nodes of the thread's call tree, of which there are far fewer than
- * calls; only if some calls have no node, the thread is walked again to sum its calls.  If the
+ * calls; only if some calls have no node, the calls are summed one by one.  If the
  * scheduler's states of a thread are recorded but its CPU clock is not, the time on a CPU within
  * each call is the call's CPU time.
  */
@@ -28,8 +28,6 @@ struct writer {
 	uint32_t depth;
 	struct tw_shaper *shaper;
 	struct tw_thread_info thread;
-	struct tw_running running; /* of the thread; empty: calls keep their CPU time */
-	uint32_t running_at;
 	uint32_t *order; /* of tracks with their own thread */
 	uint32_t n_order;
 	bool timed; /* some thread's slices have times */
@@ -192,70 +190,51 @@ static void count_slices(struct tw_thread_info *t, const struct tw_slice *s, uin
 	t->end_ns = end_ns;
 }
 
-static void add_running(struct writer *w, struct tw_slice *s, uint32_t n)
+static enum tw_status add_to_tree(struct writer *w, struct tw_err *err)
 {
-	for (uint32_t i = 0; w->running.any && i < n; i++)
-		s[i].cpu_ns = tw_running_within(
-		        &w->running, s[i].start_ns, s[i].start_ns + s[i].dur_ns, &w->running_at);
-}
-
-static enum tw_status shape(struct writer *w, struct nest *nest, struct tw_err *err)
-{
-	enum tw_status st;
-	struct tw_slice *s;
+	struct nest_reader slices = tw_shaper_slices(w->shaper);
+	struct tw_slice s[AT_ONCE];
+	enum tw_status st = TW_OK;
 	uint32_t n;
 
-	while ((st = tw_shaper_room(w->shaper, &s, &n, err)) == TW_OK) {
-		n = tw_nest_read(nest, w->b, s, n);
-		if (n == 0)
-			break;
-		add_running(w, s, n);
+	while (st == TW_OK && (n = tw_nest_read(&slices, s, AT_ONCE)) > 0) {
 		count_slices(&w->thread, s, n);
-		st = tw_shaper_add(w->shaper, n, err);
-		if (st != TW_OK)
-			break;
+		st = tw_shaper_add(w->shaper, s, n, err);
 	}
 	return st;
 }
 
 /* Sums the thread's calls one by one, as its tree does not have all of them. */
-static void sum_calls(struct writer *w, struct nest *nest)
+static void sum_calls(struct writer *w)
 {
+	struct nest_reader slices = tw_shaper_slices(w->shaper);
 	struct tw_slice s[AT_ONCE];
 	uint32_t n;
 
-	tw_nest_rewind(nest);
-	w->running_at = 0;
-	while ((n = tw_nest_read(nest, w->b, s, AT_ONCE)) > 0) {
-		add_running(w, s, n);
+	while ((n = tw_nest_read(&slices, s, AT_ONCE)) > 0)
 		for (uint32_t i = 0; i < n; i++)
 			sum_slice(w, &s[i]);
-	}
 	leave(w, 0);
 }
 
-static enum tw_status walk(struct writer *w, struct track *t, struct tw_err *err)
+/* Takes the nest. */
+static enum tw_status shape(struct writer *w, const struct nest *nest, struct tw_err *err)
 {
 	bool clipped = false;
 	struct tw_tree tree;
-	struct nest nest;
-	enum tw_status st = tw_nest_open(&nest, w->b, t);
+	enum tw_status st = tw_shaper_begin(w->shaper, nest, w->thread.thread_id, err);
 
-	if (st != TW_OK)
-		(void)tw_fail(err, st, "a thread's calls do not fit in memory");
 	if (st == TW_OK)
-		st = shape(w, &nest, err);
+		st = add_to_tree(w, err);
 	if (st == TW_OK)
 		clipped = tw_shaper_clipped(w->shaper) > 0;
 	if (clipped)
-		sum_calls(w, &nest);
-	tw_nest_close(&nest);
-	tw_builder_free_records(t); /* frees memory for the tree and the next thread */
+		sum_calls(w);
 	if (st == TW_OK)
 		st = tw_shaper_tree(w->shaper, &tree, err);
 	if (st == TW_OK && !clipped)
 		sum_tree(w, &tree);
-	return st;
+	return st == TW_OK ? tw_shaper_end(w->shaper, &w->thread, err) : st;
 }
 
 static bool has_times(const struct track *t)
@@ -265,16 +244,30 @@ static bool has_times(const struct track *t)
 }
 
 /* Reads the scheduler's states if they cover the thread's calls. */
-static bool take_running(struct writer *w, const struct track *t)
+static bool take_running(const struct tw_builder *b, struct nest *nest)
 {
+	const struct track *t = nest->track;
 	bool ok = true;
 
 	if (t->n && !t->cpu_ns && has_times(t))
-		ok = tw_builder_running_of(w->b, t, &w->running);
-	if (!ok || !tw_running_covers(&w->running, t->first_ns, t->last_end_ns))
-		tw_running_free(&w->running);
-	w->running_at = 0;
+		ok = tw_builder_running_of(b, t, &nest->running);
+	if (!ok || !tw_running_covers(&nest->running, t->first_ns, t->last_end_ns))
+		tw_running_free(&nest->running);
 	return ok;
+}
+
+static enum tw_status open_thread(
+        struct writer *w, struct track *t, struct nest *ret, struct tw_err *err)
+{
+	enum tw_status st = tw_nest_open(ret, w->b, t);
+
+	if (st != TW_OK)
+		(void)tw_fail(err, st, "a thread's calls do not fit in memory");
+	else if (!take_running(w->b, ret))
+		st = tw_oom(err);
+	if (st != TW_OK)
+		tw_nest_close(ret);
+	return st;
 }
 
 static void sum_up(struct tw_trace_info *info, const struct tw_thread_info *t)
@@ -294,8 +287,11 @@ static void sum_up(struct tw_trace_info *info, const struct tw_thread_info *t)
 static enum tw_status write_thread(
         struct writer *w, struct track *t, uint32_t thread_id, struct tw_err *err)
 {
-	enum tw_status st;
+	struct nest nest;
+	enum tw_status st = open_thread(w, t, &nest, err);
 
+	if (st != TW_OK)
+		return st;
 	w->thread = (struct tw_thread_info){
 	        .thread_id = thread_id,
 	        .pid = tw_pid_number(t->pid),
@@ -305,16 +301,9 @@ static enum tw_status write_thread(
 	        .source = t->source,
 	        .interval_ns = t->interval_ns,
 	};
-	if (!take_running(w, t))
-		return tw_oom(err);
-	w->info.has_cpu |= t->cpu_ns || w->running.any;
+	w->info.has_cpu |= t->cpu_ns || nest.running.any;
 	w->timed |= t->n && has_times(t);
-	st = tw_shaper_begin(w->shaper, t, thread_id, err);
-	if (st == TW_OK)
-		st = walk(w, t, err);
-	tw_running_free(&w->running);
-	if (st == TW_OK)
-		st = tw_shaper_end(w->shaper, &w->thread, err);
+	st = shape(w, &nest, err);
 	sum_up(&w->info, &w->thread);
 	return st;
 }
@@ -390,7 +379,6 @@ static enum tw_status write_rest(struct writer *w, struct tw_err *err)
 static void free_writer(struct writer *w)
 {
 	tw_shaper_free(w->shaper);
-	tw_running_free(&w->running);
 	tw_mem_free(w->methods);
 	tw_mem_free(w->active);
 	tw_mem_free(w->path);

@@ -16,6 +16,8 @@
 static const struct model_shape large = {11, 2, 66000, 40, false};
 /* The same of one thread, for repeated runs. */
 static const struct model_shape larger_than_a_chunk = {13, 1, 66000, 40, false};
+/* Threads of 30,000 calls down to 750, the smaller of which are not worth waking another thread. */
+static const struct model_shape of_many_sizes = {14, 40, 30000, 40, false};
 
 /* Everything passed to a trace_out, as bytes. */
 struct reported {
@@ -155,6 +157,9 @@ static void test_same_without(void **state)
 	model_make(&m, &large);
 	same(&m, 0);
 	same(&m, 1); /* and where trees are full, which is counted */
+	model_done(&m);
+	model_make(&m, &of_many_sizes);
+	same(&m, 0);
 	model_done(&m);
 }
 

@@ -118,6 +118,33 @@ static void test_goes_on(void **state)
 	tw_relay_free(l.relay);
 }
 
+/* The work is done and the thread remains. */
+static void test_wait(void **state)
+{
+	(void)state;
+	for (int start = 0; start < 2; start++) {
+		uint32_t before = threads_made;
+		struct tw_err err = {0};
+		struct line l;
+
+		open_line(&l, 3, start);
+		assert_int_equal(tw_relay_wait(l.relay, &err), TW_OK);
+		for (uint32_t n = 1; n <= 20; n++) {
+			assert_int_equal(hand_on(&l, n - 1, 1, &err), TW_OK);
+			assert_int_equal(tw_relay_wait(l.relay, &err), TW_OK);
+			assert_int_equal(l.n, n);
+		}
+		assert_int_equal(l.digest, digest_of(20));
+		assert_int_equal(pthread_equal(l.where, pthread_self()) != 0, !start);
+		l.fail_at = 21;
+		(void)hand_on(&l, 20, 2, &err);
+		assert_int_equal(tw_relay_wait(l.relay, &err), TW_FULL);
+		assert_int_equal(err.offset, 7);
+		assert_int_equal(threads_made - before, start);
+		tw_relay_free(l.relay);
+	}
+}
+
 /* Pieces after the failed one are dropped, and every caller gets the reason. */
 static void test_first_error(void **state)
 {
@@ -187,6 +214,7 @@ static void test_freed_early(void **state)
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_in_order),
         cmocka_unit_test(test_goes_on),
+        cmocka_unit_test(test_wait),
         cmocka_unit_test(test_first_error),
         cmocka_unit_test(test_no_thread),
         cmocka_unit_test(test_no_memory),
