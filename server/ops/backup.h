@@ -8,6 +8,10 @@
  * projects are all unknown here, a server has used it since the last backup, or it has uploads but
  * no catalogue.  A target in use, or whose catalogue is in PostgreSQL, is always refused.  Works
  * with a running server and under load.
+ *
+ * In a store the names are the same, so that its download is a data folder again.  The previous
+ * catalogue is downloaded to verify that it shares a project; TW_BUSY if another backup replaced it
+ * during this one.  Unreferenced objects remain until the store's own rules delete them.
  * Thread: the caller's.
  */
 #ifndef TW_BACKUP_H
@@ -31,10 +35,14 @@ struct tw_backup_sums {
 
 struct tw_backup {
 	struct tw_catalogue *catalogue;
-	struct tw_blobs *from, *to;
+	struct tw_blobs *from;
+	struct tw_blobs *to; /* a folder, or */
+	struct tw_s3 *s3;    /* a store; NULL: `to` */
 	/* Overwrite a refused target unless it is in use or its catalogue is in PostgreSQL. */
 	bool replace;
-	bool decoded; /* decoded files, too; without them, a server on the backup decodes again */
+	/* Decoded files, too; without it only those whose upload has expired, and a server on the
+	 * backup decodes the others again. */
+	bool decoded;
 	/* Called for an upload or mapping (its trace or build) that cannot be copied because it is
 	 * damaged or gone; the trace is still in the backup if its decoded file is. */
 	void (*left_out)(void *arg, const char *id, const char *why);
@@ -45,17 +53,5 @@ struct tw_backup {
 
 enum tw_status tw_backup_run(
         const struct tw_backup *backup, struct tw_backup_sums *ret, struct tw_err *err) TW_MUST_USE;
-
-/* --- to a store --- */
-
-/* Names are the same as in the folder, so that a download of the store is a data folder again.
- * The catalogue is uploaded last and replaces the previous one, which is downloaded to verify that
- * it shares a project (`replace`: not verified); TW_BUSY if another backup replaced it during this
- * one. Existing contents are not sent again; unreferenced ones remain until the store's own rules
- * delete them. Decoded files are omitted if the upload exists: a server decodes them again.
- * Thread: the caller's. */
-/* `to` and `decoded` of `backup` are ignored. */
-enum tw_status tw_backup_s3_run(const struct tw_backup *backup, struct tw_s3 *to,
-        struct tw_backup_sums *ret, struct tw_err *err) TW_MUST_USE;
 
 #endif

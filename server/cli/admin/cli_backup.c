@@ -67,62 +67,49 @@ static bool is_within(const char *path, const char *folder)
 	return false;
 }
 
-static enum tw_status run(const char *data, const char *to, struct tw_backup backup,
-        struct tw_backup_sums *ret, struct tw_err *err)
+static enum tw_status check_folder(const char *data, const char *to, struct tw_err *err)
 {
-	struct tw_progress bar = tw_progress_of("backup: uploads");
-	enum tw_status st;
-
 	if (tw_cli_same_folder(data, to))
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "--to is the data folder itself: a backup needs a separate folder");
 	if (is_within(to, data) || is_within(data, to))
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "--to and --data must not contain each other: use a separate folder");
-	backup.left_out = print_skipped;
-	backup.step = step;
-	backup.arg = &bar;
-	(void)umask(077);
-	st = tw_cli_data_open(data, &backup.catalogue, &backup.from, err);
-	if (st == TW_OK)
-		st = tw_blobs_open(to, 0, &backup.to, err);
-	if (st == TW_OK && bar.what)
-		bar.total = tw_stored_count(backup.catalogue, tw_catalogue_stored_parts);
-	if (st == TW_OK)
-		st = tw_backup_run(&backup, ret, err);
-	tw_progress_clear(&bar);
-	tw_catalogue_close(backup.catalogue);
-	tw_blobs_close(backup.from);
-	tw_blobs_close(backup.to);
-	return st;
+	return TW_OK;
 }
 
 /* Secrets come from the environment: arguments show in the list of processes. */
-static enum tw_status run_s3(const char *data, const char *to, const char *endpoint, bool replace,
-        struct tw_backup_sums *ret, struct tw_err *err)
+static enum tw_status run(const char *data, const char *to, const char *endpoint,
+        struct tw_backup *b, struct tw_backup_sums *ret, struct tw_err *err)
 {
+	const bool is_store = strncmp(to, "s3://", 5) == 0;
 	struct tw_progress bar = tw_progress_of("backup: uploads");
-	struct tw_backup backup = {
-	        .replace = replace, .left_out = print_skipped, .step = step, .arg = &bar};
-	struct tw_s3 *s3 = NULL;
-	enum tw_status st;
+	enum tw_status st = is_store ? TW_OK : check_folder(data, to, err);
 
+	if (st != TW_OK)
+		return st;
+	b->decoded = b->decoded && !is_store;
+	b->left_out = print_skipped;
+	b->step = step;
+	b->arg = &bar;
 	(void)umask(077);
-	st = tw_cli_data_open(data, &backup.catalogue, &backup.from, err);
+	st = tw_cli_data_open(data, &b->catalogue, &b->from, err);
 	if (st == TW_OK)
-		st = tw_s3_new(&(struct tw_s3_endpoint){.where = to,
-		                       .endpoint = endpoint,
-		                       .timeout_s = TIMEOUT_S,
-		                       .part_bytes = PART_BYTES},
-		        &s3, err);
+		st = is_store ? tw_s3_new(&(struct tw_s3_endpoint){.where = to,
+		                                  .endpoint = endpoint,
+		                                  .timeout_s = TIMEOUT_S,
+		                                  .part_bytes = PART_BYTES},
+		                        &b->s3, err)
+		              : tw_blobs_open(to, 0, &b->to, err);
 	if (st == TW_OK && bar.what)
-		bar.total = tw_stored_count(backup.catalogue, tw_catalogue_stored_parts);
+		bar.total = tw_stored_count(b->catalogue, tw_catalogue_stored_parts);
 	if (st == TW_OK)
-		st = tw_backup_s3_run(&backup, s3, ret, err);
+		st = tw_backup_run(b, ret, err);
 	tw_progress_clear(&bar);
-	tw_s3_free(s3);
-	tw_catalogue_close(backup.catalogue);
-	tw_blobs_close(backup.from);
+	tw_catalogue_close(b->catalogue);
+	tw_blobs_close(b->from);
+	tw_blobs_close(b->to);
+	tw_s3_free(b->s3);
 	return st;
 }
 
@@ -140,12 +127,13 @@ static void note_done(const char *data)
 int tw_cli_backup(int argc, char **argv)
 {
 	const char *data = "./data", *to = NULL, *endpoint = NULL;
-	bool without_decoded = false, replace = false, json = false;
+	bool without_decoded = false, json = false;
+	struct tw_backup backup = {.replace = false};
 	const struct tw_flag flags[] = {{.name = "data", .value = &data},
 	        {.name = "to", .value = &to, .needed = true},
 	        {.name = "s3-endpoint", .value = &endpoint},
 	        {.name = "without-decoded", .on = &without_decoded},
-	        {.name = "replace", .on = &replace}, {.name = "json", .on = &json}};
+	        {.name = "replace", .on = &backup.replace}, {.name = "json", .on = &json}};
 	const struct tw_usage usage = {flags, sizeof flags / sizeof *flags, ""};
 	struct tw_backup_sums sums = {0};
 	struct tw_err err;
@@ -153,12 +141,8 @@ int tw_cli_backup(int argc, char **argv)
 
 	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
-	if (strncmp(to, "s3://", 5) == 0)
-		st = run_s3(data, to, endpoint, replace, &sums, &err);
-	else
-		st = run(data, to,
-		        (struct tw_backup){.decoded = !without_decoded, .replace = replace}, &sums,
-		        &err);
+	backup.decoded = !without_decoded;
+	st = run(data, to, endpoint, &backup, &sums, &err);
 	if (st == TW_OK)
 		note_done(data);
 	if (st == TW_OK && json)

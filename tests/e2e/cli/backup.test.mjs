@@ -101,6 +101,21 @@ describe('tracewell backup', { concurrency: 2 }, () => {
 		assert.deepEqual(await flameOf(again, id), want);
 	});
 
+	test('without decoded files, that of a trace whose upload has expired is still copied', async (t) => {
+		const s = await startServer(t, { args: ['--retention-every', '1'] });
+		const to = folder(t);
+		const id = await upload(s, 8);
+		await s.decoded(id);
+		s.sql(`UPDATE trace SET created_ms=created_ms-40*86400000 WHERE trace_id='${id}'`);
+		await s.ask('PUT', '/api/v1/retention', { key: s.admin, body: '{"uploads_max_age_days":30}' });
+		await until(async () => ((await s.get(`/api/v1/traces/${id}`)).json.has_upload ? undefined : true), 'its upload deleted');
+		const want = await flameOf(s, id);
+		assert.equal(backup(s.data, to, '--without-decoded').code, 0);
+		assert.ok(isWhole(to));
+		const again = await startServer(t, { data: to });
+		assert.deepEqual(await flameOf(again, id), want);
+	});
+
 	test('a damaged upload is named and skipped, the rest is copied', async (t) => {
 		const s = await startServer(t);
 		const to = folder(t);
