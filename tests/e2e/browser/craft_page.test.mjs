@@ -344,6 +344,6 @@ test('a form that opens below a long table is scrolled to, its first field focus
 	await title.waitFor();
 	await settled(page);
 	assert.equal(await title.evaluate((field) => field === document.activeElement), true);
-	assert.equal(await page.locator('form.rule').evaluate((form) => form.getBoundingClientRect().bottom <= innerHeight), true);
+	assert.equal(await page.locator('form.rule').evaluate((form) => form.getBoundingClientRect().bottom < innerHeight + 1), true); // scrolled by whole pixels
 	await done(page, t);
 });
