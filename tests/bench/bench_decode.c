@@ -138,6 +138,7 @@ static void decode_once(const uint8_t *p, size_t len, const char *path, struct s
 
 	push_all(d, p, len);
 	facts.decoded_bytes = tw_decoder_bytes(d);
+	tw_decoder_free(d);
 	t1 = seconds();
 	(void)unlink(path);
 	if (tw_trace_writer_new(path, tw_query_summary, &w, &err) ||
@@ -148,7 +149,6 @@ static void decode_once(const uint8_t *p, size_t len, const char *path, struct s
 		die("committing", &err);
 	*ret = (struct steps){t1 - t0, t2 - t1, seconds() - t2, cpu_seconds() - cpu, 0, 0};
 	tw_trace_writer_free(w);
-	tw_decoder_free(d);
 	tw_builder_free(b);
 	tw_arena_free(a);
 	if (stat(path, &st) != 0 || tw_trace_file_open(path, &f, &err))
