@@ -60,8 +60,12 @@ function joined(outputs, main, trace) {
 		}
 	}
 	const seldom = closure(outputs, trace, true);
-	for (const f of Object.keys(outputs).filter((f) => !group.has(f) && !seldom.has(f) && !outputs[f].entryPoint))
-		if (!texts(f) && users(f).length >= COMMON && outputs[f].imports.every((i) => group.get(i.path) === 'main')) group.set(f, 'common');
+	const rest = Object.keys(outputs).filter((f) => !seldom.has(f) && !outputs[f].entryPoint && !texts(f));
+	for (let before = -1; before !== group.size;) {
+		before = group.size;
+		for (const f of rest.filter((f) => !group.has(f)))
+			if (users(f).length >= COMMON && outputs[f].imports.every((i) => ['main', 'common'].includes(group.get(i.path)))) group.set(f, 'common');
+	}
 	return group;
 }
 
@@ -148,19 +152,19 @@ async function page() {
 	const app = await modules('src/app/main.tsx', 'src/trace/trace.tsx', { WORKER_URL: JSON.stringify(worker) });
 	const [main, ...needs] = app.needs('src/app/main.tsx');
 	const trace = app.needs('src/trace/trace.tsx').filter((f) => f !== main && !needs.includes(f));
+	const names = (all) => new Set(all.map((f) => basename(f)));
+	const opens = names([early, worker, main, ...needs, ...trace]);
+	const js = gzipped('dist', opens, names(app.mayNeed('src/trace/trace.tsx')));
+	console.log(`page built, gzipped JavaScript: ${Object.entries(js).map(([part, n]) => `${part} ${(n / 1024).toFixed(1)} KB`).join(', ')}`);
+	for (const [part, n] of Object.entries(js)) if (n > BUDGETS[part]) throw new Error(`${n - BUDGETS[part]} bytes more JavaScript than the ${part} may have`);
 	const html = readFileSync('src/app/index.html', 'utf8')
 		.replace('{{app}}', main)
 		.replace('{{early}}', early)
 		.replace('{{css}}', css)
 		.replace('{{needs}}', needs.map((f) => `<link rel="modulepreload" href="${f}">`).join('\n'))
 		.replace('{{trace}}', trace.join(' '));
-	writeFileSync('dist/index.html', html);
 	writeFileSync('dist/favicon.svg', readFileSync('src/app/favicon.svg'));
-	const names = (all) => new Set(all.map((f) => basename(f)));
-	const opens = names([early, worker, main, ...needs, ...trace]);
-	const js = gzipped('dist', opens, names(app.mayNeed('src/trace/trace.tsx')));
-	console.log(`page built, gzipped JavaScript: ${Object.entries(js).map(([part, n]) => `${part} ${(n / 1024).toFixed(1)} KB`).join(', ')}`);
-	for (const [part, n] of Object.entries(js)) if (n > BUDGETS[part]) throw new Error(`${n - BUDGETS[part]} bytes more JavaScript than the ${part} may have`);
+	writeFileSync('dist/index.html', html); // last: without it, deploy/run builds again
 }
 
 await (process.argv.includes('--test') ? tests() : page());

@@ -1,0 +1,24 @@
+// A page that exceeds its budget is not left for the server to embed.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+
+test('a build above its budget fails and leaves no index.html', (t) => {
+	const at = mkdtempSync(join(tmpdir(), 'tracewell-page-'));
+	t.after(() => rmSync(at, { recursive: true }));
+	for (const name of ['src', 'build.mjs', 'tsconfig.json', 'package.json']) cpSync(name, join(at, name), { recursive: true });
+	symlinkSync(join(process.cwd(), 'node_modules'), join(at, 'node_modules'));
+	const build = (workbench: number) => {
+		writeFileSync(join(at, 'budget.mjs'), `export const BUDGETS = { workbench: ${workbench} }; export const budgetOf = () => 'workbench';`);
+		return spawnSync(process.execPath, ['build.mjs'], { cwd: at, encoding: 'utf8' });
+	};
+	const index = join(at, 'dist/index.html');
+	assert.equal(build(1e9).status, 0);
+	assert.ok(existsSync(index));
+	const over = build(1000);
+	assert.match(over.stderr, /bytes more JavaScript than the workbench may have/);
+	assert.ok(over.status !== 0 && !existsSync(index));
+});
