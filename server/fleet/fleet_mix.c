@@ -176,21 +176,39 @@ static const char *uncorrected(const struct tw_mix *m, unsigned by, bool known)
 	                          : "";
 }
 
+/* Whether a stratum of both sides is left out, because TW_STRATA_MAX others are larger. */
+static bool is_capped(const struct tw_mix *m)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < m->n; i++)
+		any = any || (m->strata[i].left_out && common_of(&m->strata[i]) > 0);
+	return any;
+}
+
 static const char *note_of(const struct tw_mix *m, unsigned by, bool known, struct tw_arena *a)
 {
 	const char *why = uncorrected(m, by, known);
 	const uint64_t out[TW_SIDES] = {
 	        m->all[TW_SIDE_A] - m->traces[TW_SIDE_A], m->all[TW_SIDE_B] - m->traces[TW_SIDE_B]};
+	const char *limit = "";
 
 	if (!out[TW_SIDE_A] && !out[TW_SIDE_B])
 		return why;
+	if (is_capped(m))
+		limit = tw_arena_printf(
+		        a, ", or %d others have more traces on both", TW_STRATA_MAX);
+	if (!limit)
+		return NULL;
 	return tw_arena_printf(a,
-	        "%s%s%llu traces of A and %llu of B are excluded: their %s are not on both sides.",
+	        "%s%s%llu traces of A and %llu of B are excluded: their %s are not on both "
+	        "sides%s.",
 	        why, why[0] ? " " : "", (unsigned long long)out[TW_SIDE_A],
 	        (unsigned long long)out[TW_SIDE_B],
 	        by == TW_DIM_SCENARIO ? "scenarios"
 	        : by == TW_DIM_CLASS  ? "device classes"
-	                              : "scenarios and device classes");
+	                              : "scenarios and device classes",
+	        limit);
 }
 
 enum tw_status tw_fleet_mix(const struct tw_fleet_cells sides[TW_SIDES], const char *scenario,

@@ -382,6 +382,33 @@ static void test_what_is_on_one_side_is_left_out(void **state)
 	}
 }
 
+static void test_strata_beyond_the_limit_are_left_out(void **state)
+{
+	enum { MANY = TW_STRATA_MAX + 2 };
+	const struct tw_rollup_cell *lists[TW_SIDES][MANY];
+	struct tw_fleet_cells sides[TW_SIDES];
+	struct tw_mix mix;
+	struct tw_err err;
+
+	(void)state;
+	tw_arena_reset(arena);
+	for (int side = 0; side < TW_SIDES; side++) {
+		for (unsigned i = 0; i < MANY; i++) {
+			struct tw_rollup_cell *cell = tw_arena_zalloc(arena, 1, sizeof *cell);
+
+			cell->traces = 10 + i;
+			cell->dims.scenario = tw_arena_printf(arena, "s%03u", i);
+			cell->dims.device_class = "low";
+			lists[side][i] = cell;
+		}
+		sides[side] = (struct tw_fleet_cells){.list = lists[side], .n = MANY};
+	}
+	assert_int_equal(tw_fleet_mix(sides, NULL, true, arena, &mix, &err), TW_OK);
+	assert_string_equal(mix.note,
+	        "21 traces of A and 21 of B are excluded: their scenarios and device classes are "
+	        "not on both sides, or 100 others have more traces on both.");
+}
+
 static void test_nothing_in_common(void **state)
 {
 	struct sim s = {.only = -1, .present = 1, .spread = 0.1};
@@ -461,6 +488,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_method_of_one_scenario),
         cmocka_unit_test(test_a_change_in_all_scenarios),
         cmocka_unit_test(test_what_is_on_one_side_is_left_out),
+        cmocka_unit_test(test_strata_beyond_the_limit_are_left_out),
         cmocka_unit_test(test_nothing_in_common),
         cmocka_unit_test(test_values_of_a_method),
 };

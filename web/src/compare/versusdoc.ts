@@ -114,7 +114,9 @@ export const severalScenarios = (m: Mix): boolean => new Set(m.strata.map((c) =>
 export function leftOut(side: 'a' | 'b', v: Versus): string {
 	const out = v.mix.strata.filter((c) => c.excluded && c[`${side}_traces`] > 0).map((c) => stratumWord(c, severalScenarios(v.mix)));
 	if (v[side].compared >= v[side].traces || out.length === 0) return '';
-	return tr('Excluded, as they are not on both sides: {out}{more}.', { out: out.slice(0, NAMED).join(COMMA), more: out.length > NAMED && tr(' and more') });
+	const capped = v.mix.strata.some((c) => c.excluded && c.a_traces > 0 && c.b_traces > 0);
+	const values = { out: out.slice(0, NAMED).join(COMMA), more: out.length > NAMED && tr(' and more') };
+	return capped ? tr('Excluded, as they are not on both sides, or 100 others have more traces on both: {out}{more}.', values) : tr('Excluded, as they are not on both sides: {out}{more}.', values);
 }
 
 /** The open regression for a scenario's percentile, so that all pages show the same value. */
