@@ -321,13 +321,14 @@ static const struct tw_fields exemplar_fields =
 #define EXEMPLARS(there)                                                                           \
 	"SELECT exemplar.trace_id, exemplar.version_name, exemplar.device, exemplar.os, "          \
 	"a.verdict, exemplar.recorded_ms, ?13"                                                     \
-	" FROM (SELECT h.trace_id, h.version_name, h.device, h.os, h.recorded_ms, h.day" FROM_ONE  \
+	" FROM (SELECT h.trace_id, h.version_name, h.device, h.os, h.recorded_ms" FROM_ONE         \
 	" AND " there "EXISTS(SELECT 1 FROM trace t WHERE t.project_id=?1 AND"                     \
 	" t.trace_id=h.trace_id) ORDER BY h.day DESC, h.trace_id DESC LIMIT ?12) exemplar CROSS "  \
 	"JOIN"                                                                                     \
-	" anr a WHERE a.project_id=?1 AND a.trace_id=exemplar.trace_id ORDER BY exemplar.day "     \
-	"DESC,"                                                                                    \
-	" exemplar.trace_id DESC"
+	" anr a WHERE a.project_id=?1 AND a.trace_id=exemplar.trace_id"
+
+TW_ORDER_BY(by_time, struct tw_anr_exemplar, TW_FALLING(there), TW_FALLING(recorded_ms),
+        TW_FALLING(trace_id))
 
 enum tw_status tw_catalogue_anr_exemplars(struct tw_catalogue *c, const char *project_id,
         const struct tw_rollup_filter *f, const char *key, struct tw_arena *a,
@@ -351,6 +352,8 @@ enum tw_status tw_catalogue_anr_exemplars(struct tw_catalogue *c, const char *pr
 			memcpy(all + n, list.rows, list.n * sizeof *all);
 		n += st == TW_OK ? list.n : 0;
 	}
+	if (n)
+		TW_SORT(all, n, by_time);
 	*ret = all;
 	*ret_n = n;
 	return st;

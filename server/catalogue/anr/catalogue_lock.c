@@ -102,7 +102,7 @@ enum tw_status tw_catalogue_locks(struct tw_catalogue *c, const char *project_id
         struct tw_err *err)
 {
 	const struct tw_anr_rollup_query query = {project_id, q->filter, TW_ANR_ROLLUP_LOCKS,
-	        q->name[0] ? q->name : NULL, false, TW_ANR_ROLLUP_BY_NAME};
+	        q->name[0] ? q->name : NULL, NULL, TW_ANR_ROLLUP_BY_NAME};
 	struct tw_anr_rollups all = {.arena = a};
 	struct ranked *list = NULL;
 	enum tw_status st = tw_cat_anr_rollups_read(c, &query, &all, err);
@@ -139,7 +139,7 @@ enum tw_status tw_catalogue_lock_series(struct tw_catalogue *c, const char *proj
         size_t *ret_n, struct tw_err *err)
 {
 	const struct tw_anr_rollup_query query = {project_id, q->filter, TW_ANR_ROLLUP_LOCKS,
-	        q->name, false, by_day ? TW_ANR_ROLLUP_BY_DAY : TW_ANR_ROLLUP_BY_VERSION};
+	        q->name, NULL, by_day ? TW_ANR_ROLLUP_BY_DAY : TW_ANR_ROLLUP_BY_VERSION};
 	struct tw_anr_rollups all = {.arena = a};
 	struct tw_lock_row *rows;
 	enum tw_status st = tw_cat_anr_rollups_read(c, &query, &all, err);

@@ -81,6 +81,8 @@ test('a fleet of known causes', async (t) => {
 		assert.deepEqual(Object.fromEntries(one.by_version.map((v) => [v.value, v.count])), Object.fromEntries(count(of, (x) => x.version)));
 		assert.deepEqual(Object.fromEntries(one.by_device.map((v) => [v.value, v.count])), Object.fromEntries(count(of, (x) => x.device)));
 		assert.deepEqual(one.exemplars.map((e) => e.trace).sort(), of.map((x) => ids[x.i]).sort().slice(-20));
+		const times = one.exemplars.map((e) => e.recorded_ms);
+		assert.deepEqual(times, [...times].sort((a, b) => b - a), 'the latest first');
 		assert.equal((await s.get(`/api/v1/traces/${one.exemplars[0].trace}`)).status, 200);
 		assert.match(one.verdict, /^deadlock: main waits 5 s for a lock of/);
 	});
