@@ -235,7 +235,14 @@ test('methods are sorted, filtered and found by name; the address holds it, Back
 	await page.selectOption('#method select[name=by]', 'os');
 	await page.waitForSelector('#method tr[data-point="15"]');
 	await page.click('#method button:has-text("CPU")');
-	await page.waitForSelector('text=None of these traces has this value');
+	const clear = (text) => page.getByText(text).getByRole('button', { name: 'Clear the filter' });
+	await clear('No trace that matches the filter has this value.').waitFor();
+	await page.selectOption('.fleetfilter [name=class]', 'mid');
+	await clear('No traces match this filter.').click();
+	await page.waitForSelector('text=None of these traces has this value.');
+	await page.goBack();
+	await page.goBack();
+	await clear('No trace that matches the filter has this value.').waitFor();
 	for (const [at, there] of [['os', '#method tr[data-point="15"]'], ['class', '#method tr[data-point=low]'], ['version', '#method tr[data-point="9.9.0"]']]) {
 		await page.goBack();
 		await page.waitForSelector(there);

@@ -1,6 +1,7 @@
 // Pickers of both sides and of each side, in rows; their values are in the address.
 import { useEffect, useState } from 'preact/hooks';
 import { get } from '../api/api';
+import { manage } from '../api/manage';
 import { CLASSES, classWord } from '../api/classes';
 import { afresh } from '../ui/held';
 import { Failure, useLoad, type Loaded } from '../ui/parts';
@@ -15,11 +16,9 @@ type Column = typeof COLUMNS[number] | 'class';
 const TITLES: [Column, string][] = [['version_name', tr('Version')], ['app', tr('App')], ['scenario', tr('Scenario')], ['class', tr('Device class')], ['os', 'Android']];
 export type Values = Record<Column, string[]> & { load: Loaded<unknown>; none: boolean };
 
-interface Facets { values: { value: string }[] }
-
 /** What there is to pick from, most used first; of versions the newest. */
 export function useValues(): Values {
-	const load = useLoad('versus facets', () => Promise.all(COLUMNS.map((column) => get<Facets>('/api/v1/facets', { column }))));
+	const load = useLoad('versus facets', () => Promise.all(COLUMNS.map(manage.facets)));
 	const of = (i: number) => load.value?.[i].values.map((v) => v.value).filter(Boolean) ?? [];
 	const none = load.value?.every((f) => f.values.length === 0) ?? false; // no traces in the project
 	return { load, none, version_name: newestFirst(of(0)), app: of(1), scenario: of(2), os: of(3), class: CLASSES };

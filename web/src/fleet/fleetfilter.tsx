@@ -1,7 +1,7 @@
 // What of the fleet a page is about: app, version, scenario, class of device and how many days, in the address.
 import { count, DAY_MS } from '../i18n/format';
 import type { ComponentChildren } from 'preact';
-import { get } from '../api/api';
+import { manage } from '../api/manage';
 import { CLASSES, classWord } from '../api/classes';
 import { PROCESSING_MS, useLookAgain } from '../ui/again';
 import { useLoad, type Loaded } from '../ui/parts';
@@ -10,8 +10,6 @@ import { tr } from '../i18n/strings/fleet';
 import { newestFirst } from '../api/traces';
 
 const DAYS = [7, 30, 90, 400];
-
-interface Facets { values: { value: string; count: number }[] }
 
 export function useDays(): number {
 	const n = number('days');
@@ -25,23 +23,28 @@ export function span(days: number): { first: number; days: number } {
 	return { first: (Math.floor(Date.now() / DAY_MS) - days + 1) * DAY_MS, days };
 }
 
+/** The texts of the filter, without empty ones. */
+export function namedParams(): Record<string, string> {
+	const named = { app: text('app'), version_name: text('version_name'), scenario: text('scenario'), class: text('class'), os: text('os'), build_id: text('build_id') };
+	return Object.fromEntries(Object.entries(named).filter(([, v]) => v));
+}
+
 /** The filter as the server takes it, and a name for it that changes with the address alone. */
 export function useFleet(): { params: Record<string, string | number>; key: string; days: number } {
 	const days = useDays();
-	const named = { app: text('app'), version_name: text('version_name'), scenario: text('scenario'), class: text('class'), os: text('os'), build_id: text('build_id') };
-	const params = Object.fromEntries(Object.entries(named).filter(([, v]) => v));
+	const params = namedParams();
 	return { params: { ...params, since: span(days).first }, key: JSON.stringify([params, days]), days };
 }
 
 const useValues = (column: string): string[] => {
-	const load = useLoad(`facets ${column}`, () => get<Facets>('/api/v1/facets', { column }));
+	const load = useLoad(column, () => manage.facets(column));
 	const values = load.value?.values.map((v) => v.value).filter(Boolean) ?? [];
 	return column === 'version_name' ? newestFirst(values) : values;
 };
 
-function Pick({ name, label, column }: { name: string; label: string; column: string }) {
-	const values = useValues(column);
-	const now = name === 'app' ? text('app') : name === 'version_name' ? text('version_name') : text('scenario');
+function Pick({ name, label }: { name: string; label: string }) {
+	const values = useValues(name);
+	const now = text(name);
 	return (
 		<label class="inline">{label}
 			<select name={name} value={now} onChange={(e) => set({ [name]: e.currentTarget.value }, true)}>
@@ -55,9 +58,9 @@ export function FleetFilter() {
 	const days = useDays();
 	return (
 		<div class="row fleetfilter">
-			<Pick name="app" label={tr('App')} column="app" />
-			<Pick name="version_name" label={tr('Version')} column="version_name" />
-			<Pick name="scenario" label={tr('Scenario')} column="scenario" />
+			<Pick name="app" label={tr('App')} />
+			<Pick name="version_name" label={tr('Version')} />
+			<Pick name="scenario" label={tr('Scenario')} />
 			<label class="inline">{tr('Device class')}{' '}<select name="class" value={text('class')} onChange={(e) => set({ class: e.currentTarget.value }, true)}>
 				<option value="">{tr('any')}</option>{CLASSES.map((c) => <option key={c} value={c}>{classWord(c)}</option>)}</select></label>
 			<label class="inline">{tr('Time')}{' '}<select name="days" value={days} onChange={(e) => set({ days: Number(e.currentTarget.value) === 30 ? null : e.currentTarget.value }, true)}>

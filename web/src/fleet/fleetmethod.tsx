@@ -1,7 +1,8 @@
 // One method over the fleet: by version, day and more, as a picture and as numbers, with a trace to each.
 import { get, may } from '../api/api';
 import { enough, chartOf, groupId, groupName, inOrder, LABEL, METRICS, metricNamed, namedMarks, valueOf, type Chart, type Mark, type Metric, type MetricName, type Point, type Series } from './fleetdoc';
-import { alertLink, byName, Change, PickBy, Stated, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
+import { alertLink, byName, Change, filterOf, NoTraces, PickBy, Stated, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
+import { NoRows } from './fleetfilter';
 import { count, tick } from '../i18n/format';
 import { Cards } from '../ui/cards';
 import { Choice, Copy, MethodName, Panel, Pending, useLoad, useWidth } from '../ui/parts';
@@ -9,13 +10,6 @@ import { link, set, text } from '../ui/route';
 import { SourceBox } from '../source/sourcelater';
 import { tr } from '../i18n/strings/fleet';
 
-/** The filter of a group's key; a day is not a filter. */
-const FILTER: Record<string, string> = { version: 'version_name', class: 'class', os: 'os', scenario: 'scenario', app: 'app', build: 'build_id' };
-/** The filter that leaves only a group; null: there is none. */
-function filterOf(by: string, g: Point): Record<string, string> | null {
-	if (by.startsWith(LABEL)) return g.values === 1 ? { label: `${byName(by)}=${g.key}` } : g.values === 0 ? { label: `${byName(by)}=` } : null;
-	return g.key && FILTER[by] ? { [FILTER[by]]: g.key } : null;
-}
 const HIGH = 190, NAME_WIDE = 84;
 
 const line = (marks: Mark[], of: 'p50' | 'p75' | 'p95') => marks.map((m) => `${m.x.toFixed(1)},${m[of].toFixed(1)}`).join(' ');
@@ -80,7 +74,7 @@ function Numbers({ by, groups, metric, error, name }: { by: string; groups: Poin
 	return (
 		<Cards>
 			<thead><tr><th>{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th class="num">{tr('Traces')}</th>
-				{['p50', 'p75', 'p95', 'p99', tr('Mean'), tr('Max'), tr('All')].map((s) => <th key={s} scope="col" class="num">{s}</th>)}
+				{['p50', 'p75', 'p95', 'p99', tr('Mean'), tr('Max'), tr('All')].map((s) => <th key={s} class="num">{s}</th>)}
 				<th class="num">{ordered ? 'Δ p50' : <span class="hidden">{tr('Change')}</span>}</th><th><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 			<tbody>{ordered ? rows.reverse() : rows}</tbody>
 		</Cards>
@@ -112,7 +106,7 @@ export function FleetMethod({ name }: { name: string }) {
 			<p class="verdict mono"><MethodName name={name} /></p>
 			<p class="row"><a href={searchLink(name)}>{tr('Its calls in all traces')}</a><a href={withFilter('/fleet/methods')}>{tr('All methods')}</a><Copy text={name} label={tr('Copy name')} />{newest && <a href={alertLink(text('scenario'), text('app'), 95, newest.p95, name)}>{tr('Alert')}</a>}
 				<span class="quiet">{tr('{label}: {meaning}.', { label, meaning })}</span></p>
-			{load.error ? <Pending of={load} what="" /> : !v ? <Pending of={{ ...load, value: null, busy: true }} what={tr('Loading the method')} /> : none ? <p class="quiet">{v.traces === 0 ? tr('No traces match this filter.') : tr('None of these traces has this value.')}</p>
+			{load.error ? <Pending of={load} what="" /> : !v ? <Pending of={{ ...load, value: null, busy: true }} what={tr('Loading the method')} /> : v.traces === 0 ? <NoTraces /> : none ? <NoRows unmatched={tr('No trace that matches the filter has this value.')} none={tr('None of these traces has this value.')} />
 				: <div class={load.busy ? 'stale' : ''}>
 					<Picture by={by} groups={groups} metric={metric} />
 					<Numbers by={by} groups={groups} metric={metric} error={v.error} name={name} />

@@ -4,8 +4,8 @@ import { manage } from '../api/manage';
 import { KINDS, type Groups } from './anrgroups';
 import { enough, groupId, groupName, LABEL, scenarioRows, uncounted, type Counts, type FleetMethods, type Scenario, type ScenarioGroup, type Scenarios } from './fleetdoc';
 import { dayOf, durationName } from './triage';
-import { alertLink, byName, Change, methodLink, MissingMappings, NoTraces, PickBy, Stated, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
-import { span, Trend, Ungrouped, useDays } from './fleetfilter';
+import { alertLink, byName, Change, filterOf, methodLink, MissingMappings, NoTraces, PickBy, Stated, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
+import { namedParams, span, Trend, Ungrouped, useDays } from './fleetfilter';
 import { count, duration, percent, signed } from '../i18n/format';
 import { interval } from '../i18n/interval';
 import { serverText } from '../i18n/servertext';
@@ -22,8 +22,7 @@ const LATEST = 3, LARGEST = 8, SCENARIOS = 6, ROWS = 5, METHODS = 8;
 
 /** Filters of lists and rules, which do not support device classes. */
 function useListed(): { params: Record<string, string>; key: string; since: number } {
-	const named = { app: text('app'), version_name: text('version_name'), scenario: text('scenario'), os: text('os'), build_id: text('build_id') };
-	const params = Object.fromEntries(Object.entries(named).filter(([, v]) => v));
+	const { class: _, ...params } = namedParams();
 	const { first } = span(useDays());
 	return { params, key: JSON.stringify([params, first]), since: first };
 }
@@ -105,9 +104,8 @@ function Exemplar({ id, children, what }: { id: string | null; children: string;
 /** The methods of a group's traces. */
 function Group({ s, g, by }: { s: Scenario; g: ScenarioGroup; by: string }) {
 	const shown = g.key || <span class="quiet">{groupName(g)}</span>;
-	const filter: Record<string, string> | null = by === 'version' ? { version_name: g.key } : by === 'build' ? { build_id: g.key } : by.startsWith(LABEL) ? { label: `${byName(by)}=${g.key}` } : by === 'day' ? null : { [by]: g.key };
-	const one = by.startsWith(LABEL) ? (g.values ?? 1) <= 1 : !!g.key;
-	return s.scenario && one && filter ? <a href={withFilter('/fleet/methods', { scenario: s.scenario, ...filter })} title={tr('Methods of these traces')}>{shown}</a> : <>{shown}</>;
+	const filter = filterOf(by, g);
+	return s.scenario && filter ? <a href={withFilter('/fleet/methods', { scenario: s.scenario, ...filter })} title={tr('Methods of these traces')}>{shown}</a> : <>{shown}</>;
 }
 
 function Version({ s, i, error, by, slower }: { s: Scenario; i: number; error: number; by: string; slower: Regression[] }) {
@@ -125,7 +123,7 @@ function Version({ s, i, error, by, slower }: { s: Scenario; i: number; error: n
 		<tr data-scenario={s.scenario} data-version={g.key} data-values={g.values} class={i && by === 'version' ? 'older' : 'latest'}>
 			{i === 0 && <th scope="rowgroup" rowSpan={s.versions.length} class="anywhere">{s.scenario ? <a href={link(`/traces?${new URLSearchParams({ scenario: s.scenario, ...(text('app') && { app: text('app') }) })}`)} title={tr('Its traces')}>{s.scenario}</a> : <span class="quiet">{tr('no scenario')}</span>}
 				{may.admin && by === 'version' && <p class="quiet"><a href={alertLink(s.scenario, text('app'), 95, d.p95)} aria-label={tr('Alert on {scenario}', { scenario: s.scenario || tr('no scenario') })}>{tr('Alert')}</a></p>}
-				{s.older > 0 && <p class="quiet">{by === 'version' ? tr.many(s.older, '{n} older version', '{n} older versions') : tr('{n} more', { n: count(s.older) })}</p>}</th>}
+				{s.older > 0 && <p class="quiet">{tr('{n} more', { n: count(s.older) })}</p>}</th>}
 			<td class="anywhere"><Group s={s} g={g} by={by} /></td>
 			<td class="num"><Exemplar id={g.exemplars.p50} what={tr('A trace at the median')}>{duration(d.p50)}</Exemplar></td>
 			<td class="num">{changed(50, 'p50')}</td>

@@ -1,6 +1,6 @@
 // Shared parts of the fleet pages: the filter and links that keep it, a change, the error of numbers, missing mappings.
 import { get, may } from '../api/api';
-import { changeOf, LABEL, unsure, type FleetMethodRow } from './fleetdoc';
+import { changeOf, LABEL, unsure, type FleetMethodRow, type Keyed } from './fleetdoc';
 import { KEPT, NoRows, useDays, useFleet } from './fleetfilter';
 import { count, percent, signed } from '../i18n/format';
 import { useLoad } from '../ui/parts';
@@ -39,6 +39,14 @@ export const useLabels = (): string[] => useLoad('fleet labels', () => get<{ lab
 /** What groups can differ by, and how it is called. */
 const BYS: [string, string][] = [['version', tr('version')], ['day', tr('day')], ['class', tr('devices')], ['os', 'Android'], ['scenario', tr('scenario')], ['app', tr('app')], ['build', tr('build')]];
 export const byName = (by: string): string => (by.startsWith(LABEL) ? by.slice(LABEL.length) : BYS.find(([b]) => b === by)?.[1] ?? by);
+
+/** The filter of a group's key; a day is not a filter. */
+const FILTER: Record<string, string> = { version: 'version_name', class: 'class', os: 'os', scenario: 'scenario', app: 'app', build: 'build_id' };
+/** The filter that leaves only a group; null: there is none. */
+export function filterOf(by: string, g: Keyed): Record<string, string> | null {
+	if (by.startsWith(LABEL)) return g.values === 1 ? { label: `${byName(by)}=${g.key}` } : g.values === 0 ? { label: `${byName(by)}=` } : null;
+	return g.key && FILTER[by] ? { [FILTER[by]]: g.key } : null;
+}
 
 /** The dimension in the address, among those that fit its filter; without `not`. */
 export function useBy(not: string[] = []): { by: string; bys: string[] } {
