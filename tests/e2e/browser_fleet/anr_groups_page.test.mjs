@@ -3,13 +3,14 @@
  * addresses that lead there again, hostile names; in light and dark.
  */
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { fleet } from '../../gen/anr_fleet.mjs';
 import { violations } from '../axe.mjs';
 import { settled, unreadable } from '../browser.mjs';
 import { done, open, server, shots, watched } from '../page.mjs';
-import { tracewell, until } from '../server.mjs';
+import { root, tracewell, until } from '../server.mjs';
 
 const HOSTILE = '<img src=x onerror=alert(1)>';
 const sent = fleet(22);
@@ -106,6 +107,19 @@ test('locks: who holds them, for how long, over versions', async (t) => {
 	await page.fill('#locks input[name=q]', 'orders');
 	await page.waitForSelector('#locks tr[data-lock="com.shop.Cart.total"]', { state: 'detached' });
 	await page.waitForSelector('#locks tr[data-lock="com.shop.Orders.insert"]');
+	await page.locator('tr[data-lock="com.shop.Orders.insert"]').getByRole('link', { name: 'longest wait' }).click();
+	await page.waitForSelector('#anr h3');
+	await done(page, t);
+});
+
+test('the longest wait of a lock in traces with calls is shown among the events', async (t) => {
+	await server.trace(fs.readFileSync(`${root}/tests/golden/atrace/realistic/input`), { query: { app: 'waits' } });
+	await until(async () => ((await server.get('/api/v1/fleet/locks?app=waits')).json.total ? true : undefined), 'its locks are counted', 60);
+	const page = await open('/locks?app=waits');
+	await page.locator('tr[data-lock="com.acme.db.Store.put"]').getByRole('link', { name: 'longest wait' }).click();
+	const row = page.locator('.panel tr.go');
+	await row.filter({ hasText: 'Store.put' }).first().waitFor();
+	assert.equal(await row.filter({ hasNotText: 'Store.put' }).count(), 0, 'only waits for this lock');
 	await done(page, t);
 });
 

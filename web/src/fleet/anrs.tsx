@@ -50,7 +50,6 @@ function List() {
 			{picked.length > 0 && <a class="button" href={`${link('/anrs/rules')}${link('/').includes('?') ? '&' : '?'}groups=${picked.join('.')}`}>{picked.length === 1 ? tr('Rename') : tr('Merge {picked}', { picked: picked.length })}</a>}
 			<a class="button" href={within('/anrs/rules')}>{tr('Rules')}</a>
 		</>}>
-			<FleetFilter />
 			{(!v || load.error) && <Pending of={load} what={tr('Loading groups')} />}
 			<Ungrouped load={load} />
 			{v && v.groups.length === 0 && v.pending === 0 && <NoRows also={['kind']} unmatched={tr('No ANR matches.')}
@@ -74,7 +73,7 @@ export function AnrsPage() {
 	}, []);
 	return (
 		<main class="hangs">
-			<div class="row head"><h1>{rest ? <a href={link('/anrs')}>{tr('ANRs')}</a> : tr('ANRs')}{rest === '/rules' && tr(' · Rules')}</h1></div>
+			<div class="row head"><h1>{rest ? <a href={link('/anrs')}>{tr('ANRs')}</a> : tr('ANRs')}{rest === '/rules' && tr(' · Rules')}</h1>{rest !== '/rules' && <FleetFilter />}</div>
 			{key ? <AnrGroup key={key} id={key} /> : rest === '/rules' ? <AnrRules /> : <List />}
 		</main>
 	);

@@ -33,7 +33,7 @@ function Row({ l, most, chosen }: { l: Lock; most: number; chosen: boolean }) {
 				{l.monitors.map((m) => <div key={m} class="quiet">{tr.rich('lock of {name}', { name: <MethodName name={m} /> })}</div>)}</td>
 			<td class="thread" title={l.holder}>{l.holder}</td>
 			<Numbers s={l} most={most} /><td class="num">{count(l.versions)}</td><td class="nowrap">{when(l.last_ms)}</td>
-			<td class="nowrap">{l.worst && <a href={link(`/traces/${l.worst}`)} aria-label={tr('longest wait for {name}', { name: l.name })}>{tr('longest wait')}</a>}</td>
+			<td class="nowrap">{l.worst && <a href={link(`/traces/${l.worst}${l.reports ? '' : `?note=contention&eq=${encodeURIComponent(l.name)}`}`)} aria-label={tr('longest wait for {name}', { name: l.name })}>{tr('longest wait')}</a>}</td>
 		</tr>
 	);
 }
@@ -55,7 +55,7 @@ function One({ name }: { name: string }) {
 			<p class="verdict" ref={inView}><MethodName name={name} /></p>
 			{(!v || load.error) && <Pending of={load} what={tr('Loading the lock')} />}
 			{v && <Cards>
-				<thead><tr><th>{by === 'day' ? tr('Day') : tr('Version')}</th>{SORTS.map(([s, shown]) => <th key={s} scope="col" class="num">{shown}</th>)}<th class="num">{tr('ANRs')}</th><th>{tr('Held by')}</th></tr></thead>
+				<thead><tr><th>{by === 'day' ? tr('Day') : tr('Version')}</th>{SORTS.map(([s, shown]) => <th key={s} class="num">{shown}</th>)}<th class="num">{tr('ANRs')}</th><th>{tr('Held by')}</th></tr></thead>
 				<tbody>{v.groups.map((g) => <tr key={g.key} data-point={g.key}><td>{g.key || <span class="quiet">{tr('not given')}</span>}</td><Numbers s={g} most={mostOf(v.groups)} /><td class="thread" title={g.holder}>{g.holder}</td></tr>)}</tbody>
 			</Cards>}
 		</Panel>
@@ -75,7 +75,6 @@ function List() {
 			<label class="inline">{tr('Source')}{' '}<select name="source" value={asked.source} onChange={(e) => set({ source: e.currentTarget.value }, true)}><option value="">{tr('both')}</option><option value="calls">{tr('traces')}</option><option value="reports">{tr('ANR reports')}</option></select></label>
 			<label class="inline">{tr('Find')}{' '}<input type="search" name="q" value={q} onInput={(e) => set({ q: e.currentTarget.value })} /></label>
 		</>}>
-			<FleetFilter />
 			{(!v || load.error) && <Pending of={load} what={tr('Loading locks')} />}
 			{v && v.locks.length === 0 && <NoRows also={['source', 'q']} unmatched={tr('No lock wait matches.')} none={<>
 				{asked.threads ? tr('No thread waited for a lock in the last {days} days.', { days }) : tr('No main thread waited for a lock in the last {days} days.', { days })}
@@ -94,7 +93,7 @@ function List() {
 export function LocksPage() {
 	const name = text('name');
 	return (
-		<Page title={tr('Locks')} of="hangs">
+		<Page title={tr('Locks')} of="hangs" head={<FleetFilter />}>
 			{name && <One key={name} name={name} />}
 			<List />
 		</Page>

@@ -52,7 +52,7 @@ function Table({ rows, all, mixed, start, end, timed, byTime, threads, goTo }: {
 	return (
 		<div class="scroll"><table class="methods">
 			<thead><tr>{timed && (longest > 0 ? <><Ordered label={tr('At')} by="start" now={now} /><Ordered label={tr('Duration')} by="duration" now={now} /></> : <th class="num">{tr('At')}</th>)}<th>{tr('Event')}</th>
-				{columns.map((c) => <th key={c.key} scope="col" class={c.number ? 'num' : ''}>{c.label}</th>)}{rest.size > 0 && <th>{tr('More')}</th>}<th>{tr('Thread')}</th></tr></thead>
+				{columns.map((c) => <th key={c.key} class={c.number ? 'num' : ''}>{c.label}</th>)}{rest.size > 0 && <th>{tr('More')}</th>}<th>{tr('Thread')}</th></tr></thead>
 			<tbody>{rows.map(({ note: n, facts }) => {
 				const lit = selected && `${formatEvent(idOf(n))}.`.startsWith(`${selected}.`);
 				return (

@@ -144,7 +144,7 @@ function Rows({ v, threads, whole }: { v: Result; threads: Thread[]; whole: { fr
 	return <>
 		<p class="quiet" role="status">{v.truncated ? tr('The first {n} rows', { n: count(v.rows.length) }) : tr.many(v.rows.length, '{n} row', '{n} rows')}</p>
 		<div class="scroll" tabIndex={0}><table>
-			<thead><tr>{place && <th><span class="hidden">{tr('Show this call in the timeline')}</span></th>}{v.columns.map((c, i) => <th key={i} scope="col" class={numeric[i] ? 'num mono' : 'mono'}>{c}</th>)}</tr></thead>
+			<thead><tr>{place && <th><span class="hidden">{tr('Show this call in the timeline')}</span></th>}{v.columns.map((c, i) => <th key={i} class={numeric[i] ? 'num mono' : 'mono'}>{c}</th>)}</tr></thead>
 			<tbody>{shown.map((row, n) => {
 				const at = place?.(row);
 				return <tr key={n}>{place && <td>{at && <button class="small" aria-label={at.depth === null ? tr('Show this time in the timeline') : tr('Show this call in the timeline')} title={at.depth === null ? tr('Show this time in the timeline') : tr('Show this call in the timeline')} onClick={() => goTo(at)}>↗</button>}</td>}

@@ -24,8 +24,8 @@ function Table({ lines }: { lines: Line[] }) {
 	return (
 		<Cards of="states">
 			<thead><tr><th>{tr('Thread')}</th>{states.length > 0 && <th class="wide">{tr('Share of the time')}</th>}
-				{states.map((i) => <th key={i} scope="col" class="num"><i class="swatch" style={{ background: `var(--state-${STATES[i]})` }} />{STATE_NAMES[i]}</th>)}
-				{waits.map((i) => <th key={i} scope="col" class="num">{kindTitle(WAITS[i])}</th>)}</tr></thead>
+				{states.map((i) => <th key={i} class="num"><i class="swatch" style={{ background: `var(--state-${STATES[i]})` }} />{STATE_NAMES[i]}</th>)}
+				{waits.map((i) => <th key={i} class="num">{kindTitle(WAITS[i])}</th>)}</tr></thead>
 			<tbody>{lines.map((l) => (
 				<tr key={l.thread.thread_id}>
 					<th scope="row"><ThreadName {...l.thread} /></th>
