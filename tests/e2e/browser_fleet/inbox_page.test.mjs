@@ -105,6 +105,23 @@ test('i assigns to the person who signed in', async (t) => {
 	await row.locator('td:has-text("mira") .letter:text-is("m")').waitFor();
 	await page.keyboard.press('z');
 	await page.locator('tr[data-item] .letter').waitFor({ state: 'detached' });
+	for (const [change, shown] of [['updated a regression', 'button[aria-expanded=true]'], ['updated an ANR group', '#group .verdict']]) {
+		await page.goto(`${server.url}/audit`);
+		await page.locator('tr[data-entry]', { hasText: change }).first().getByRole('link').click();
+		await page.locator(shown).first().waitFor();
+	}
+	await done(page, t);
+});
+
+test('i of a session without an account changes nothing, and the page states why', async (t) => {
+	await prepare();
+	const page = await open('/inbox');
+	await page.locator('tr[data-item]').first().waitFor();
+	await page.keyboard.press('j');
+	await page.keyboard.press('i');
+	await page.getByRole('status').filter({ hasText: 'Not assigned' }).waitFor();
+	await page.keyboard.press('z');
+	assert.deepEqual((await inbox({ state: 'all' })).items.filter((i) => i.owner), []);
 	await done(page, t);
 });
 

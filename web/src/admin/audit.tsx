@@ -14,10 +14,12 @@ interface Entries { entries: Entry[]; next_cursor: number | null }
 
 const COLUMNS = [tr('When'), tr('Who'), tr('Action'), tr('Target'), tr('Details'), tr('From')];
 
-/** Entries about a trace link to it, as it may still exist. */
+const PAGES: Record<string, string> = { trace: '/traces/', annotation: '/traces/', anr: '/anrs/', regression: '/regressions?status=all&open=' };
+
+/** Entries about a trace, a regression or an ANR group link to it, as it may still exist. */
 function Target({ e }: { e: Entry }) {
-	const known = /^(trace|annotation)\./.test(e.action) && e.action !== 'trace.delete';
-	return known ? <a class="mono" href={link(`/traces/${e.target}`)}>{e.target}</a> : <>{target(e)}</>;
+	const page = e.action !== 'trace.delete' && PAGES[e.action.split('.')[0]];
+	return page ? <a class="mono" href={link(page + encodeURIComponent(e.target))}>{e.target}</a> : <>{target(e)}</>;
 }
 
 function Row({ e }: { e: Entry }) {
@@ -60,7 +62,7 @@ export function AuditPage() {
 				<label class="inline">{tr('Show')}{' '}<select value={asked} onChange={(e) => set({ action: e.currentTarget.value }, true)}>{SORTS.map(([s, shown]) => <option key={s} value={s}>{shown}</option>)}</select></label>
 			</>}>
 				<Cards label={tr('Entries')}>
-					<thead><tr>{COLUMNS.map((c) => <th key={c} scope="col">{c}</th>)}</tr></thead>
+					<thead><tr>{COLUMNS.map((c) => <th key={c}>{c}</th>)}</tr></thead>
 					<tbody><Rows key={`${asked} ${everywhere}`} cursor={0} asked={asked} everywhere={everywhere} keys={keys} /></tbody>
 				</Cards>
 			</Panel>

@@ -43,11 +43,11 @@ export function named(e: Entry, keys: Map<string, string>): Entry {
 	return { ...e, actor: { ...e.actor, name: e.actor.name || (keys.get(e.actor.id) ?? '') }, facts: name ? { ...facts, name } : facts };
 }
 
-/** The entry of a setting with only the members that an older entry has otherwise. */
+/** The entry of a setting with only the members that an older entry has otherwise; one that was removed is null. */
 export function since(e: Entry, older?: Entry): Entry {
 	try {
 		const was = JSON.parse(older!.facts.value) as Record<string, unknown>;
-		const now = Object.entries(JSON.parse(e.facts.value) as object).filter(([k, v]) => JSON.stringify(was[k]) !== JSON.stringify(v));
+		const now = Object.entries({ ...Object.fromEntries(Object.keys(was).map((k) => [k, null])), ...JSON.parse(e.facts.value) as object }).filter(([k, v]) => JSON.stringify(was[k]) !== JSON.stringify(v));
 		return { ...e, facts: { ...e.facts, value: now.length ? JSON.stringify(Object.fromEntries(now)) : '' } };
 	} catch {
 		return e; // no older entry, or a long value that was cut
@@ -77,6 +77,7 @@ function member(name: string, v: unknown): string {
 	if (field) return `${NAMED[name] ?? field.label}: ${v === null ? field.empty : `${shown(Number(v), field.scale)} ${field.unit}`}`;
 	if (name === 'max_age_s') return tr('polled every {n} minutes', { n: Number(v) / 60 });
 	if (name === 'min_change' || name === 'min_share') return `${words} ${percent(Number(v))}`;
+	if (v === null) return `${words} ${tr('none')}`;
 	if (Array.isArray(v)) return `${words} ${v.map((r) => (r as { name?: string }).name ?? (r as { title?: string }).title ?? JSON.stringify(r)).join(COMMA) || tr('none')}`;
 	if (typeof v === 'boolean') return `${words}: ${v ? tr('yes') : tr('no')}`;
 	return `${words} ${typeof v === 'number' ? Number(v.toPrecision(DIGITS)) : typeof v === 'object' ? JSON.stringify(v) : v}`;

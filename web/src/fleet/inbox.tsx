@@ -56,8 +56,11 @@ function newState({ before, what }: Done): string {
 	return stateOf({ ...before[0], ...what, muted_until_ms: 0 });
 }
 
-/** The last change, with a button that undoes it. */
-function LastChange({ last, undo }: { last: Done | null; undo: () => void }) {
+const NO_ACCOUNT = tr('Not assigned: a session of a sign-in link or a key has no account. Select the item to enter an owner.');
+
+/** The last change, with a button that undoes it, or why there was none. */
+function LastChange({ last, undo }: { last: Done | string | null; undo: () => void }) {
+	if (typeof last === 'string') return <p role="status">{last}</p>;
 	const items = last && (last.before.length === 1 ? titleOf(last.before[0]) : tr.many(last.before.length, '{n} item', '{n} items'));
 	return (
 		<p class="row quiet anywhere lastchange" role="status">
@@ -80,7 +83,7 @@ function Row({ i, picked, pick }: { i: Item; picked: boolean; pick: () => void }
 			<td>{i.anr && <Trend trend={i.anr.trend} days={TREND_DAYS} name={titleOf(i)} wide={90} high={14} />}{i.regression && <RegressionDays id={i.id} percentile={i.regression.percentile} name={titleOf(i)} />}</td>
 			<td class="num">{i.regression && <span class="quiet">{i.regression.kind === 'new' ? '' : `${duration(i.regression.before_ns)} → `}{duration(i.regression.after_ns)}</span>} {figureOf(i)}</td>
 			<td><span class={`state ${TONES[i.status]}`}>{stateOf(i)}</span></td>
-			<td class="anywhere">{i.owner ? <><span class="letter" aria-hidden="true">{i.owner[0]}</span>{'\u00a0'}{i.owner}</> : '–'}</td>
+			<td class="anywhere">{i.owner ? <><span class="letter" aria-hidden="true">{[...i.owner][0]}</span>{'\u00a0'}{i.owner}</> : '–'}</td>
 			<td class="nowrap">{i.version || '–'}</td>
 			<td class="nowrap">{when(i.last_ms)}</td>
 		</tr>
@@ -104,7 +107,7 @@ export function InboxPage({ name }: { name: string }) {
 	useEffect(() => know((known) => [...new Set([...known, name, ...items.map((i) => i.owner)])].filter(Boolean).sort()), [v]);
 	const picked = items.filter((i) => keys.includes(keyOf(i)));
 	const pick = (i: Item) => hold(keys.includes(keyOf(i)) ? keys.filter((k) => k !== keyOf(i)) : [...keys, keyOf(i)]);
-	const [last, remember] = useState<Done | null>(null);
+	const [last, remember] = useState<Done | string | null>(null);
 	const changed = (to: Done | null) => {
 		hold([]);
 		remember(to);
@@ -117,7 +120,7 @@ export function InboxPage({ name }: { name: string }) {
 	};
 	const undo = async () => {
 		remember(null);
-		if (last) await change(() => revert(last.before, last.what));
+		if (last && typeof last !== 'string') await change(() => revert(last.before, last.what));
 		changed(null); // also after a failure, which may have reverted some
 	};
 	useRowKeys(items, (key, here) => {
@@ -125,7 +128,8 @@ export function InboxPage({ name }: { name: string }) {
 		const decision = DECISIONS[key]?.(name);
 		if (key === 'x' && here) pick(here);
 		else if (decision && may.write && on.length > 0) void say(on, decision);
-		else if (key === 'z' && last && mayRevert(last.before, last.what)) void undo();
+		else if (key === 'i' && may.write && on.length > 0) remember(NO_ACCOUNT);
+		else if (key === 'z' && last && typeof last !== 'string' && mayRevert(last.before, last.what)) void undo();
 		else if (key === 'Escape' && picked.length > 0) hold([]);
 		else return false;
 		return true;
