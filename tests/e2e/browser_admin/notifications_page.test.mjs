@@ -102,7 +102,7 @@ test('the digest is set and read beforehand, and the tracker is named', async (t
 	await page.waitForSelector('#tracker button.primary[disabled]');
 	await page.click('#tracker summary');
 	await page.fill('#tracker [name=api]', tracker.url);
-	await page.fill('#tracker [name=repository]', 'acme/shop');
+	await page.getByLabel('Repository').fill('acme/shop');
 	await page.fill('#tracker [name=token]', tracker.settings.token);
 	await page.fill('#tracker [name=assignees]', 'ann@example.com = ann\n@feed-team = bob');
 	await page.click('#tracker button.primary');
@@ -171,6 +171,7 @@ test('an alert rule is previewed, added, changed and removed', async (t) => {
 	await form.getByRole('button', { name: 'Add' }).click();
 	const row = page.locator('tr[data-rule]:has-text("Slow start")');
 	await row.getByText('100 s').waitFor();
+	await row.getByText('8.3.1: ').waitFor();
 	await page.locator('button:focus', { hasText: 'Add an alert rule' }).waitFor();
 
 	await page.getByRole('button', { name: 'Edit Slow start' }).click();

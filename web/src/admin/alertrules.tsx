@@ -1,6 +1,7 @@
 // Limits of figures: the rules with their current figures, and a form that adds or changes one, with a preview.
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { get, send } from '../api/api';
+import { manage } from '../api/manage';
 import { COMMA, count, inUnit } from '../i18n/format';
 import { tr } from '../i18n/strings/notifications';
 import { AsJson } from './asjson';
@@ -15,7 +16,7 @@ interface Rule {
 }
 interface Rules { rules: Rule[]; max_rules: number; mail: boolean }
 interface Figure { rule: string; app: string; version: string; anr: string; title: string; value: number; traces: number; exceeded: boolean; trace: string }
-interface Look { figures: Figure[]; partial: boolean }
+interface Look { figures: Figure[]; partial?: boolean }
 type Draft = Pick<Rule, 'name' | 'kind' | 'app' | 'scenario' | 'version_name' | 'method' | 'percentile' | 'min_traces' | 'days' | 'mail'> & { threshold: string };
 
 const KINDS: [kind: string, shown: string, unit: Rule['unit']][] = [['duration', tr('duration'), 'ms'], ['initial_display', tr('time to initial display'), 'ms'], ['full_display', tr('time to full display'), 'ms'],
@@ -53,6 +54,9 @@ function bodyOf(d: Draft, stored: boolean): Partial<Rule> {
 /** The fields that a rule as JSON has replace those of the form. */
 const merged = (d: Draft, v: Partial<Rule>): Draft => draftOf({ ...d, ...bodyOf(d, false), ...v, unit: unitOf(v.kind ?? d.kind) } as Rule);
 
+/** The figures of a rule as it would be now; `rule`: the id of a stored one. */
+const tried = async (d: Draft, rule?: string) => (await send('POST', '/api/v1/alerts/preview', { ...bodyOf(d, !!rule), ...(rule && { rule }) })).json() as Promise<Look>;
+
 function Preview({ d, rule }: { d: Draft; rule?: Rule }) {
 	const [seen, see] = useState<Figure[] | null>(null);
 	const [busy, work] = useState(false);
@@ -65,7 +69,7 @@ function Preview({ d, rule }: { d: Draft; rule?: Rule }) {
 	const preview = () => run(async () => {
 		work(true);
 		try {
-			const { figures } = await (await send('POST', '/api/v1/alerts/preview', { ...bodyOf(d, !!rule), ...(rule && { rule: rule.id }) })).json() as Look;
+			const { figures } = await tried(d, rule?.id);
 			if (edited.current === d) see(figures.sort((a, b) => b.value - a.value));
 		} finally {
 			work(false);
@@ -92,7 +96,7 @@ function Preview({ d, rule }: { d: Draft; rule?: Rule }) {
 
 /** Suggests the values which the project's traces have. */
 function Known({ column }: { column: string }) {
-	const load = useLoad(`facet ${column}`, () => get<{ values: { value: string }[] }>('/api/v1/facets', { column }));
+	const load = useLoad(column, () => manage.facets(column));
 	return <datalist id={`known-${column}`}>{load.value?.values.map((v) => <option key={v.value} value={v.value} />)}</datalist>;
 }
 
@@ -128,8 +132,8 @@ function Form({ rule, mail, keep, cancel }: { rule?: Rule; mail: boolean; keep: 
 	);
 }
 
-function Row({ r, now, edit, remove }: { r: Rule; now: Look | null; edit: () => void; remove: () => void }) {
-	const own = now?.figures.filter((f) => f.rule === r.id);
+function Row({ r, now, edit, remove }: { r: Rule; now?: Look; edit: () => void; remove: () => void }) {
+	const own = now?.figures;
 	return (
 		<tr data-rule={r.id}>
 			<td class="anywhere">{r.name}</td>
@@ -149,16 +153,23 @@ export function AlertRules() {
 		open(id);
 		set(Object.fromEntries(ASKED.map((name) => [name, null])));
 	};
-	const [now, show] = useState<Look | null>(null);
+	const [now, show] = useState<Record<string, Look>>({}); // by rule
 	const [error, change] = useChange(load.again);
 	const v = load.value;
 	const rule = v?.rules.find((r) => r.id === editing);
-	const look = async () => show(await (await send('POST', '/api/v1/alerts/evaluate')).json() as Look);
+	const look = async () => {
+		const { figures, partial } = await (await send('POST', '/api/v1/alerts/evaluate')).json() as Look;
+		show(Object.fromEntries(v!.rules.map((r) => [r.id, { partial, figures: figures.filter((f) => f.rule === r.id) }])));
+	};
 	const keep = async (d: Draft) => {
 		const path = '/api/v1/alerts/rules';
-		if (!await change(() => (rule ? send('PATCH', `${path}/${rule.id}`, bodyOf(d, true)) : send('POST', path, bodyOf(d, false))))) return;
+		let kept: Rule;
+		if (!await change(async () => { kept = await (await (rule ? send('PATCH', `${path}/${rule.id}`, bodyOf(d, true)) : send('POST', path, bodyOf(d, false)))).json() as Rule; })) return;
 		edit(null);
-		show(null);
+		await change(async () => {
+			const look = await tried(d, kept.id);
+			show((all) => ({ ...all, [kept.id]: look }));
+		});
 	};
 	return (
 		<Panel title={tr('Alerts')} id="alerts" aside={v && <>{v.rules.length > 0 && <button onClick={() => void change(look)}>{tr('Check now')}</button>}{' '}{editing !== '' && v.rules.length < v.max_rules && <button data-edits="alert " onClick={() => edit('')}>{tr('Add an alert rule')}</button>}</>}>
@@ -166,7 +177,7 @@ export function AlertRules() {
 			{v && v.rules.length === 0 && editing !== '' && <p class="quiet">{tr('No alert rules yet. A rule reports each version whose metric exceeds a threshold, once: in the inbox, to webhooks and by mail.')}</p>}
 			{v && v.rules.length > 0 && <Cards>
 				<thead><tr><th>{tr('Name')}</th><th>{tr('Metric')}</th><th>{tr('Applies to')}</th><th class="num">{tr('Threshold')}</th><th>{tr('Now')}</th><th><span class="hidden">{tr('Actions')}</span></th></tr></thead>
-				<tbody>{v.rules.map((r) => <Row key={r.id} r={r} now={now} edit={() => edit(r.id)} remove={() => void change(() => send('DELETE', `/api/v1/alerts/rules/${r.id}`))} />)}</tbody>
+				<tbody>{v.rules.map((r) => <Row key={r.id} r={r} now={now[r.id]} edit={() => edit(r.id)} remove={() => void change(() => send('DELETE', `/api/v1/alerts/rules/${r.id}`))} />)}</tbody>
 			</Cards>}
 			{v && (rule || editing === '') && <Form key={editing} rule={rule} mail={v.mail} keep={(d) => void keep(d)} cancel={() => edit(null)} />}
 			{error && <Failure error={error} />}

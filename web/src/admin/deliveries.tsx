@@ -41,6 +41,9 @@ function Body({ hook, d }: { hook: string; d: Delivery }) {
 	</>;
 }
 
+/** Mails have no HTTP status. */
+const resultOf = (l: Try): string => l.error || (l.http ? tr('status {http}', { http: l.http }) : tr('accepted by the mail server'));
+
 function Row({ hook, d, again }: { hook: string; d: Delivery; again: () => void }) {
 	const [open, show] = useState(false);
 	const last = d.log[d.log.length - 1];
@@ -50,11 +53,11 @@ function Row({ hook, d, again }: { hook: string; d: Delivery; again: () => void 
 			<td class="nowrap"><button class="plain" aria-expanded={open} onClick={() => show(!open)}>{d.event}</button></td>
 			<td class="nowrap"><span class={`state ${STATES[d.state] ?? ''}`}>{STATE_NAMES[d.state] ?? d.state}</span></td>
 			<td class="num">{d.attempts}</td>
-			<td class="anywhere">{last ? last.error || tr('status {http} in {took_ms} ms', { http: last.http || 'yes', took_ms: last.took_ms }) : tr('in delivery')}{d.next_ms > 0 && last && <span class="quiet">{' '}{tr('next attempt {toISOString} UTC', { toISOString: new Date(d.next_ms).toISOString().slice(11, 16) })}</span>}</td>
+			<td class="anywhere">{last ? tr('{result}, {took_ms} ms', { result: resultOf(last), took_ms: last.took_ms }) : tr('in delivery')}{d.next_ms > 0 && last && <span class="quiet">{' '}{tr('next attempt {toISOString} UTC', { toISOString: new Date(d.next_ms).toISOString().slice(11, 16) })}</span>}</td>
 			<td class="actions"><button class="small" onClick={again} aria-label={tr('Redeliver {event} of {event_id}', { event: d.event, event_id: d.event_id })}>{tr('Redeliver')}</button></td>
 		</tr>
 		{open && <tr class="more"><td colSpan={6}>
-			<ol class="attempts">{d.log.map((l) => <li key={l.n} value={l.n}>{tr('{at_ms}: {error}, {took_ms} ms', { at_ms: when(l.at_ms), error: l.error || tr('status {http}', { http: l.http || 'yes' }), took_ms: l.took_ms })}</li>)}</ol>
+			<ol class="attempts">{d.log.map((l) => <li key={l.n} value={l.n}>{tr('{at_ms}: {result}, {took_ms} ms', { at_ms: when(l.at_ms), result: resultOf(l), took_ms: l.took_ms })}</li>)}</ol>
 			<p class="quiet">{tr.rich('Event id {event_id}', { event_id: <code>{d.event_id}</code> })}</p>
 			<Body hook={hook} d={d} />
 		</td></tr>}

@@ -55,7 +55,7 @@ function Form({ v, keep }: { v: TrackerOf; keep: (t: object) => Promise<boolean>
 				<div class="lists">
 					<Field name="api" label={tr('API URL')} hint={tr('empty: none')} value={d.api} put={set('api')} placeholder={example.api} />
 					{d.api && <>
-						<Field name="repository" label={tr('Project key')} value={d.repository} put={set('repository')} placeholder={example.repository} />
+						<Field name="repository" label={d.for === 'jira' ? tr('Project key') : d.for === 'gitlab' ? tr('Project') : tr('Repository')} value={d.repository} put={set('repository')} placeholder={example.repository} />
 						{d.for === 'jira' && <>
 							<Field name="user" label={tr('User')} hint={tr('email address, of Jira Cloud only')} value={d.user} put={set('user')} />
 							<Field name="issue_type" label={tr('Issue type')} value={d.issue_type} put={set('issue_type')} placeholder={TYPE} />
