@@ -355,25 +355,27 @@ void tw_nest_close(struct nest *n)
 	*n = (struct nest){0};
 }
 
-/* Reads slices at places below `end` until `max` are read.  Everything is passed by value, as
- * slices could otherwise be stored where it is. */
-static uint32_t read_until(struct nest_reader *r, const struct nest n, const struct track t,
-        const uint32_t *indexes, uint32_t max_depth, struct tw_slice *ret, uint32_t max)
+/* Everything but the reader is passed by value, as slices could otherwise be stored where it is. */
+static inline uint32_t read_slices(struct nest_reader *r, const struct nest n,
+        const struct records records, const int64_t *cpu_ns, struct tw_slice *ret, uint32_t max)
 {
+	const uint32_t *indexes = r->builder->indexes;
+	const uint32_t max_depth = r->builder->limits.max_depth;
+	const uint64_t end = n.track->n;
 	uint32_t at = r->at;
 	uint32_t read = 0;
 
-	for (; read < max && at < t.n; at++) {
+	for (; read < max && at < end; at++) {
 		uint32_t i = n.order ? n.order[at] : at;
-		const struct call c = tw_record_call(&t.records, i);
+		const struct call c = tw_record_call(&records, i);
 
-		if (n.order && at + AHEAD < t.n) /* records are accessed at random */
-			__builtin_prefetch(&t.records.at[n.order[at + AHEAD]]);
+		if (n.order && at + AHEAD < end) /* records are accessed at random */
+			__builtin_prefetch(&records.at[n.order[at + AHEAD]]);
 		if (n.depths[at] >= max_depth)
 			continue;
 		ret[read++] = (struct tw_slice){.start_ns = c.start_ns,
 		        .dur_ns = c.dur_ns,
-		        .cpu_ns = t.cpu_ns ? t.cpu_ns[i] : -1,
+		        .cpu_ns = cpu_ns ? cpu_ns[i] : -1,
 		        .method = indexes[c.sym - 1],
 		        .depth = n.depths[at]};
 	}
@@ -383,10 +385,16 @@ static uint32_t read_until(struct nest_reader *r, const struct nest n, const str
 
 uint32_t tw_nest_read(struct nest_reader *r, struct tw_slice *ret, uint32_t max)
 {
-	const struct tw_running *running = &r->nest->running;
-	uint32_t n = read_until(r, *r->nest, *r->nest->track, r->builder->indexes,
-	        r->builder->limits.max_depth, ret, max);
+	const struct nest *nest = r->nest;
+	const struct track *t = nest->track;
+	const struct tw_running *running = &nest->running;
+	const struct nest in_order = {.track = nest->track, .depths = nest->depths};
+	uint32_t n;
 
+	if (!nest->order && !t->cpu_ns) /* the same, without their checks */
+		n = read_slices(r, in_order, t->records, NULL, ret, max);
+	else
+		n = read_slices(r, *nest, t->records, t->cpu_ns, ret, max);
 	for (uint32_t i = 0; running->any && i < n; i++)
 		ret[i].cpu_ns = tw_running_within(
 		        running, ret[i].start_ns, ret[i].start_ns + ret[i].dur_ns, &r->running_at);
