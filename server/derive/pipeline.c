@@ -328,9 +328,8 @@ static bool next(struct tw_runner *r, char io_project[TW_ID_BYTES])
 	struct tw_err err;
 
 	memcpy(after, io_project, sizeof after);
-	if (tw_catalogue_stage_next(r->parts.catalogue,
-	            r->stage->every_project ? NULL : r->stage->marks, after, io_project,
-	            &err) == TW_OK)
+	if (tw_catalogue_stage_next(r->parts.catalogue, r->stage->marks, after, io_project, &err) ==
+	        TW_OK)
 		return io_project[0] != '\0';
 	failed(r, "", &err);
 	return false;

@@ -121,5 +121,4 @@ static enum tw_status run(
 }
 
 /* Rollups change all the time, so changes do not wake this stage. */
-const struct tw_stage tw_stage_alerts = {
-        .name = "alerts", .every_project = true, .every_ms = EVERY_MS, .run = run};
+const struct tw_stage tw_stage_alerts = {.name = "alerts", .every_ms = EVERY_MS, .run = run};

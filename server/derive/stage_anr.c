@@ -618,12 +618,11 @@ static enum tw_status open_anrs(const struct tw_derive_parts *p, void **ret, str
 	return h->arena && h->project_arena && h->name ? TW_OK : tw_oom(err);
 }
 
-static const struct tw_stage_marks marks = TW_STAGE_MARKS("anr", "anr_state");
+/* Keys of old reports depend on the rules, so every project with reports is served. */
+static const struct tw_stage_marks marks = TW_STAGE_MARKS("anr", "anr_state", .also = "anr_day");
 
-/* Keys of old reports depend on the rules, so every project is served. */
 const struct tw_stage tw_stage_anr = {.name = "anr",
         .depends = TW_RAISED_BY_DECODER | TW_RAISED_BY_MAPPING | TW_RAISED_BY_RULES,
-        .every_project = true,
         .marks = &marks,
         .open = open_anrs,
         .close = close_anrs,

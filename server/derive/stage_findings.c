@@ -450,7 +450,6 @@ static const struct tw_stage_marks marks = {.stage = "findings",
 
 const struct tw_stage tw_stage_findings = {.name = "findings",
         .depends = TW_RAISED_BY_MAPPING | TW_RAISED_BY_RULES | TW_RAISED_BY_ROLLUP,
-        .every_project = true,
         .half_time = true, /* an entire fleet may be due again: limits that to half a core */
         .marks = &marks,
         .open = open_finder,

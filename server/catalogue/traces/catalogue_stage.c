@@ -33,10 +33,12 @@ enum tw_status tw_catalogue_stage_next(struct tw_catalogue *c, const struct tw_s
 		        "SELECT min(project_id) FROM project WHERE deleted_ms=0 AND project_id>?",
 		        "t", after);
 	(void)SQL(sql,
-	        "SELECT min(project_id) FROM " TW_EITHER(
-	                "trace INDEXED BY trace_stage_%s WHERE %s AND",
-	                "trace_stage WHERE stage='%s' AND rank=0 AND") " project_id>?",
-	        m->stage, m->waits, m->stage);
+	        "SELECT min(project_id) FROM (SELECT min(project_id) AS project_id FROM " TW_EITHER(
+	                "trace INDEXED BY trace_stage_%s WHERE %s",
+	                "trace_stage WHERE stage='%s'%s") " AND project_id>?1%s%s%s) of_both",
+	        m->stage, todo_of(m), m->stage, m->todo ? "" : " AND rank=0",
+	        m->also ? " UNION ALL SELECT min(project_id) FROM " : "", m->also ? m->also : "",
+	        m->also ? " WHERE project_id>?1" : "");
 	return tw_cat_read_text(c, ret, TW_ID_BYTES, err, sql, "t", after);
 }
 

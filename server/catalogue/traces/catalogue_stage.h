@@ -20,20 +20,24 @@ struct tw_stage_marks {    /* SQL for `trace`: constants of the code */
 	const char *stage; /* its waiting traces: SQLite: index trace_stage_STAGE; PostgreSQL: table
 	                      trace_stage */
 	const char *waits; /* condition of waiting traces; contains that of the index */
-	const char *todo; /* condition of traces that may be postponed or given up; NULL: `waits` */
+	const char *also;  /* table of which each project is served too; NULL: none */
+	const char *todo;  /* condition of all traces in the list, which may be processed again,
+	                      postponed or given up; NULL: `waits` */
 	const char *postpone;     /* assignment that postpones a trace */
 	const char *is_postponed; /* condition of postponed traces */
 	const char *resume;       /* assignment that makes a postponed trace wait again */
 	const char *give_up;      /* assignment that ends the attempts; NULL: the stage does it */
 };
-/* For a column with the values 0 waits, 1 done, 2 given up, 3 postponed. */
-#define TW_STAGE_MARKS(name, column)                                                               \
+/* For a column with the values 0 waits, 1 done, 2 given up, 3 postponed; other members may follow.
+ */
+#define TW_STAGE_MARKS(name, column, ...)                                                          \
 	{                                                                                          \
 		.stage = (name), .waits = "state=2 AND " column "=0", .postpone = column "=3",     \
-		.is_postponed = column "=3", .resume = column "=0", .give_up = column "=2"         \
+		.is_postponed = column "=3", .resume = column "=0", .give_up = column "=2",        \
+		__VA_ARGS__                                                                        \
 	}
 
-/* The first project after `after` with waiting traces; marks NULL: any project.  "": none. */
+/* The first project after `after` that is to be served; marks NULL: any project.  "": none. */
 enum tw_status tw_catalogue_stage_next(struct tw_catalogue *c, const struct tw_stage_marks *m,
         const char *after, char ret[TW_ID_BYTES], struct tw_err *err) TW_MUST_USE;
 /* Waiting traces of a project. */

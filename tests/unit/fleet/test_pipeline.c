@@ -136,7 +136,6 @@ static enum tw_status maintain_counted(
 static const struct tw_stage counted = {.name = "counted",
         .depends = TW_RAISED_BY_DECODER,
         .raises = TW_RAISED_BY_ROLLUP,
-        .every_project = true,
         .run = run_counted,
         .maintain = maintain_counted};
 
@@ -148,10 +147,8 @@ static enum tw_status run_raised(
 	return TW_OK;
 }
 
-static const struct tw_stage follows = {.name = "follows",
-        .depends = TW_RAISED_BY_ROLLUP,
-        .every_project = true,
-        .run = run_raised};
+static const struct tw_stage follows = {
+        .name = "follows", .depends = TW_RAISED_BY_ROLLUP, .run = run_raised};
 
 static void start(const struct tw_stage *const *stages)
 {

@@ -220,13 +220,38 @@ static void test_what_is_due_grows_with_the_cell(void **state)
 
 /* --- projects --- */
 
-static const char *next_project(struct session *s, const char *after)
+static const char *next_of(struct session *s, const struct tw_stage *stage, const char *after)
 {
 	static char id[TW_ID_BYTES];
 
-	assert_int_equal(
-	        tw_catalogue_stage_next(s->c, tw_stage_rollup.marks, after, id, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_stage_next(s->c, stage->marks, after, id, NULL), TW_OK);
 	return id;
+}
+
+static const char *next_project(struct session *s, const char *after)
+{
+	return next_of(s, &tw_stage_rollup, after);
+}
+
+/* Other rules concern traces that do not wait. */
+static void test_projects_with_results_are_served(void **state)
+{
+	struct session *s = *state;
+	char sql[200];
+
+	run(s, "DELETE FROM trace; DELETE FROM anr_day");
+	assert_true(sim_rows(s->db, s->project, 0, 3, DAY0));
+	assert_string_equal(next_of(s, &tw_stage_findings, ""), "");
+	run(s, "UPDATE trace SET rollup_state=1, detected=7, anr_state=1");
+	assert_string_equal(next_of(s, &tw_stage_findings, ""), s->project);
+	assert_string_equal(next_of(s, &tw_stage_findings, s->project), "");
+	assert_string_equal(next_of(s, &tw_stage_rollup, ""), "");
+	assert_string_equal(next_of(s, &tw_stage_anr, ""), "");
+	(void)snprintf(sql, sizeof sql, "INSERT INTO anr_day(project_id,day) VALUES('%s',%d)",
+	        s->project, DAY0);
+	run(s, sql);
+	assert_string_equal(next_of(s, &tw_stage_anr, ""), s->project);
+	assert_string_equal(next_of(s, &tw_stage_anr, s->project), "");
 }
 
 static void test_projects_take_turns(void **state)
@@ -464,6 +489,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_poisoned_trees_are_put_off),
         cmocka_unit_test(test_what_is_due_grows_with_the_cell),
         cmocka_unit_test(test_projects_take_turns),
+        cmocka_unit_test(test_projects_with_results_are_served),
         cmocka_unit_test(test_what_may_pass_is_tried_again),
         cmocka_unit_test(test_rebuild_finds_what_no_cell_tells),
         cmocka_unit_test(test_names_that_nothing_uses_go),
