@@ -1,6 +1,6 @@
 /*
- * retrace.c - looks up classes, and methods without lines, in a retrace image; frames with lines
- * are in retrace_frame.c.
+ * retrace.c - resolves names obfuscated by R8 or ProGuard: classes, and methods without lines, by a
+ * retrace image (a compiled mapping). Frames with lines are in retrace_frame.c.
  */
 #include "decoder/symbols/retrace.h"
 
