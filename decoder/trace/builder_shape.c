@@ -5,7 +5,7 @@
  * one turns them into chunks and mip levels and delivers everything in order.  Slices are not
  * passed between the threads, as that would take longer than reading them twice.  Both read a long
  * thread at the same time, and its records are freed before its tree is finished; the slices of a
- * short one are read with its finished tree in hand, so that the other thread is woken once.  The
+ * short one are read after its tree is finished, so that the other thread is woken once.  The
  * output is identical to the byte either way.
  */
 #include "decoder/base/relay.h"

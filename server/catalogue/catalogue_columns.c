@@ -2,7 +2,7 @@
  * catalogue_columns.c - checks that the tables of an existing catalogue are those of this program.
  *
  * Before the first release the initial schema changes without a new number, so the number alone
- * does not tell whether statements of this program fit.
+ * does not show whether this program's statements match the tables.
  */
 #include <stdint.h>
 #include <string.h>

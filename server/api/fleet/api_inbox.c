@@ -3,7 +3,7 @@
  *
  * Items are open, acknowledged, fixed or returned, have an owner and may be muted. Counts include
  * every item that the other filters select, whatever its box.  Items move when they are
- * seen again, so a cursor contains the last item's sort key and not its number.
+ * seen again, so a cursor contains the sort key of the last item, not its number.
  */
 #include <string.h>
 

@@ -160,14 +160,14 @@ static enum tw_status answer(struct tw_req *r, struct tw_err *err)
 		tw_mem_free(d);
 		return st;
 	}
-	/* other kinds have no deadline either once they have begun to be sent */
+	/* no deadline while the file is made: other kinds have none either while they are sent */
 	if (d->kind->of_file) {
 		struct tw_work_limit limit = tw_work_limit();
 
 		limit.until_ms = 0;
 		tw_work_limit_set(limit);
 	}
-	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) st tells */
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) not NULL if st is TW_OK */
 	suffix = d->kind->suffix;
 	disposition = tw_arena_printf(tw_req_arena(r), "attachment; filename=\"%s\"",
 	        tw_api_file_name(r, &v.row, suffix));
