@@ -48,9 +48,8 @@ static enum tw_status read_columns(struct tw_db *db, uint64_t *found, struct tw_
 	        TW_EITHER("SELECT sqlite_master.name, pragma_table_info.name FROM sqlite_master,"
 	                  " pragma_table_info(sqlite_master.name) WHERE sqlite_master.type='table'",
 	                "SELECT relname, attname FROM pg_class JOIN pg_attribute ON"
-	                " attrelid=pg_class.oid WHERE relnamespace=CAST(current_schema() AS"
-	                " regnamespace) AND relkind IN ('r','p') AND attnum>0 AND NOT attisdropped "
-	                "AND"
+	                " attrelid=pg_class.oid WHERE pg_table_is_visible(pg_class.oid) AND"
+	                " relkind IN ('r','p') AND attnum>0 AND NOT attisdropped AND"
 	                " attgenerated=''"),
 	        "");
 

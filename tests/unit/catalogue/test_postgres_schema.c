@@ -1,5 +1,5 @@
-/* Both engines' migrations create the same tables: columns by name, kind and order of texts, and
- * indexes by name. Skipped without PostgreSQL (tests/unit/on_postgres). */
+/* Both engines' migrations create the same tables, in a schema of any name: columns by name, kind
+ * and order of texts, and indexes by name. Skipped without PostgreSQL (tests/unit/on_postgres). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -113,9 +113,31 @@ static void test_same_indexes(void **state)
 	tear_down(&b);
 }
 
+/* Names that SQL must quote. */
+static void test_any_name_of_a_schema(void **state)
+{
+	char address[CATALOGUE_ADDRESS];
+	struct both b = {.file = NULL};
+	struct tw_catalogue *c = NULL;
+	struct tw_err err = {.msg = ""};
+
+	(void)state;
+	unit_needs(catalogue_on_postgres(), "PostgreSQL");
+	set_up(&b);
+	catalogue_address(b.dir, address);
+	(void)snprintf(strstr(address, "search_path"), 40, "search_path%%3D%%22My-App%%22");
+	catalogue_run(b.of_server, "CREATE SCHEMA \"My-App\"");
+	if (tw_catalogue_open(address, &c, &err) != TW_OK)
+		fail_msg("%s", err.msg);
+	(void)tw_catalogue_close(c);
+	catalogue_run(b.of_server, "DROP SCHEMA \"My-App\" CASCADE");
+	tear_down(&b);
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_tables),
         cmocka_unit_test(test_same_indexes),
+        cmocka_unit_test(test_any_name_of_a_schema),
 };
 
 UNIT_TESTS("postgres_schema", tests)
