@@ -9,6 +9,7 @@
 #include "decoder/limits.h"
 #include "decoder/trace/builder.h"
 #include "tests/fixtures/no_threads.h"
+#include "tests/fixtures/reported.h"
 #include "tests/fixtures/trace_model.h"
 #include "tests/unit/unit.h"
 
@@ -18,95 +19,6 @@ static const struct model_shape large = {11, 2, 66000, 40, false};
 static const struct model_shape larger_than_a_chunk = {13, 1, 66000, 40, false};
 /* Threads of 30,000 calls down to 750, the smaller of which are not worth waking another thread. */
 static const struct model_shape of_many_sizes = {14, 40, 30000, 40, false};
-
-/* Everything passed to a trace_out, as bytes. */
-struct reported {
-	struct tw_trace_out out; /* first */
-	struct tw_buf bytes;
-	uint32_t calls, fail_at; /* the call that fails, 0 none */
-};
-
-static enum tw_status tell(
-        struct tw_trace_out *out, const void *fact, size_t fact_bytes, struct tw_err *err)
-{
-	struct reported *t = (struct reported *)(void *)out;
-
-	if (++t->calls == t->fail_at)
-		return tw_fail_at(err, TW_FULL, 5, "no room");
-	return tw_buf_add(&t->bytes, fact, fact_bytes);
-}
-
-static enum tw_status tell_payload(
-        struct tw_trace_out *out, const uint8_t *payload, size_t len, struct tw_err *err)
-{
-	struct reported *t = (struct reported *)(void *)out;
-
-	(void)err;
-	return tw_buf_add(&t->bytes, payload, len);
-}
-
-static enum tw_status tell_chunk(struct tw_trace_out *out, const struct tw_chunk_info *c,
-        const uint8_t *payload, size_t len, struct tw_err *err)
-{
-	const int64_t facts[] = {
-	        c->thread_id, c->level, c->start_ns, c->end_ns, c->slices, c->open, c->min_dur_ns};
-	enum tw_status st = tell(out, facts, sizeof facts, err);
-
-	return st == TW_OK ? tell_payload(out, payload, len, err) : st;
-}
-
-static enum tw_status tell_tree(struct tw_trace_out *out, uint32_t thread_id,
-        const struct tw_tree *tree, struct tw_arena **arena, const uint8_t *payload, size_t len,
-        struct tw_err *err)
-{
-	const uint32_t facts[] = {thread_id, tree->n};
-	enum tw_status st = tell(out, facts, sizeof facts, err);
-
-	(void)arena;
-	return st == TW_OK ? tell_payload(out, payload, len, err) : st;
-}
-
-static enum tw_status tell_thread(
-        struct tw_trace_out *out, const struct tw_thread_info *t, struct tw_err *err)
-{
-	const int64_t facts[] = {t->thread_id, t->pid, (int64_t)t->tid, (int64_t)t->slices,
-	        (int64_t)t->roots, t->max_depth, t->start_ns, t->end_ns, t->busy_ns};
-
-	return tell(out, facts, sizeof facts, err);
-}
-
-static enum tw_status tell_method(
-        struct tw_trace_out *out, const struct tw_method_info *m, struct tw_err *err)
-{
-	const int64_t facts[] = {(int64_t)m->id, (int64_t)m->count, m->total_ns, m->sum_ns,
-	        m->self_ns, m->max_ns, m->cpu_ns};
-
-	return tell(out, facts, sizeof facts, err);
-}
-
-static enum tw_status tell_repair(
-        struct tw_trace_out *out, const struct tw_repair_count *r, struct tw_err *err)
-{
-	const uint64_t facts[] = {r->what, r->count, r->first_offset};
-
-	return tell(out, facts, sizeof facts, err);
-}
-
-static enum tw_status tell_info(
-        struct tw_trace_out *out, const struct tw_trace_info *i, struct tw_err *err)
-{
-	const int64_t facts[] = {
-	        i->start_ns, i->end_ns, (int64_t)i->slices, i->threads, i->methods, i->max_depth};
-
-	return tell(out, facts, sizeof facts, err);
-}
-
-static const struct tw_trace_out_ops ops = {.chunk = tell_chunk,
-        .tree = tell_tree,
-        .thread = tell_thread,
-        .method = tell_method,
-        .repair = tell_repair,
-        .info = tell_info};
 
 static struct tw_builder *builder_of(const struct model *m, uint32_t max_tree_nodes)
 {
@@ -121,12 +33,12 @@ static struct tw_builder *builder_of(const struct model *m, uint32_t max_tree_no
 	return b;
 }
 
-/* Free with tw_buf_done. */
+/* Free with reported_done. */
 static struct reported write_out(struct tw_builder *b)
 {
-	struct reported t = {.out = {&ops}};
+	struct reported t;
 
-	tw_buf_init(&t.bytes, SIZE_MAX / 2);
+	reported_init(&t);
 	assert_int_equal(tw_builder_write(b, &t.out, NULL), TW_OK);
 	tw_builder_free(b);
 	return t;
@@ -145,8 +57,8 @@ static void same(const struct model *m, uint32_t max_tree_nodes)
 	assert_int_equal(beside.calls, in_line.calls);
 	assert_int_equal(beside.bytes.len, in_line.bytes.len);
 	assert_memory_equal(beside.bytes.data, in_line.bytes.data, in_line.bytes.len);
-	tw_buf_done(&beside.bytes);
-	tw_buf_done(&in_line.bytes);
+	reported_done(&beside);
+	reported_done(&in_line);
 }
 
 static void test_same_without(void **state)
@@ -177,7 +89,7 @@ static void test_small_has_none(void **state)
 		model_make(&m, &shape);
 		t = write_out(builder_of(&m, 0));
 		assert_int_equal(threads_made - before, more);
-		tw_buf_done(&t.bytes);
+		reported_done(&t);
 		model_done(&m);
 	}
 }
@@ -191,18 +103,19 @@ static void test_refused(void **state)
 	(void)state;
 	model_make(&m, &larger_than_a_chunk);
 	for (uint32_t n = 1; !done; n += 1 + n / 8) {
-		struct reported t = {.out = {&ops}, .fail_at = n};
+		struct reported t;
 		struct tw_builder *b = builder_of(&m, 0);
 		struct tw_err err = {0};
 		enum tw_status st;
 
-		tw_buf_init(&t.bytes, SIZE_MAX / 2);
+		reported_init(&t);
+		t.fail_at = n;
 		st = tw_builder_write(b, &t.out, &err);
 		done = t.calls < n;
 		assert_int_equal(st, done ? TW_OK : TW_FULL);
 		assert_int_equal(err.offset, done ? 0 : 5);
 		assert_true(done || t.calls == n);
-		tw_buf_done(&t.bytes);
+		reported_done(&t);
 		tw_builder_free(b);
 	}
 	model_done(&m);
@@ -218,18 +131,18 @@ static void test_no_memory(void **state)
 	(void)state;
 	model_make(&m, &larger_than_a_chunk);
 	for (uint64_t n = 1; !done; n += 1 + n / 8) {
-		struct reported t = {.out = {&ops}};
+		struct reported t;
 		struct tw_builder *b = builder_of(&m, 0);
 		enum tw_status st;
 
-		tw_buf_init(&t.bytes, SIZE_MAX / 2);
+		reported_init(&t);
 		tw_mem_fail_at(n);
 		st = tw_builder_write(b, &t.out, NULL);
 		done = tw_mem_count() < n;
 		tw_mem_fail_at(0);
 		assert_int_equal(st, done ? TW_OK : TW_NOMEM);
 		assert_in_range(n, 1, 2000);
-		tw_buf_done(&t.bytes);
+		reported_done(&t);
 		tw_builder_free(b);
 	}
 	model_done(&m);
