@@ -3,8 +3,9 @@
  *
  * A record is 16 bytes (24 with CPU time) in a growing array per track.  The system moves pages
  * rather than bytes when large arrays grow, and untouched pages cost nothing, so the peak stays
- * near the size of the contents.  Writing adds 8 bytes per record of the largest track, 12 if it is
- * out of order.  Records that do not fit are counted, and the trace keeps the rest.
+ * near the size of the contents.  Writing adds 4 bytes per record of the largest track, 12 if it is
+ * out of order.  With scratch, records past its window are written there (builder_spill.c).
+ * Records that do not fit are counted, and the trace keeps the rest.
  */
 #include "decoder/trace/builder_internal.h"
 
@@ -16,9 +17,10 @@ enum { DIRECT_IDS = 1 << 23, ARENA_SHARE = 4 };
 /* A quarter of the arena is for names only, and its last bytes for the shared name of all names
  * that do not fit. */
 enum { NAMES_SHARE = 4, LAST_ROOM = 64 };
-/* Half of the memory may hold records: writing takes half of that again, three quarters if they are
- * out of order. */
-enum { RECORD_SHARE_OF = 2, FIRST_RECORDS = 64, LARGE_BYTES = 64 << 20 };
+/* Half of the memory may hold records: writing takes a quarter of that again, three quarters if
+ * they are out of order.  If they are in scratch, as many bytes of them as there is memory, except
+ * for the window and what does not depend on their number. */
+enum { RECORD_SHARE_OF = 2, FIRST_RECORDS = 64, LARGE_BYTES = 64 << 20, FIXED_BYTES = 192 << 20 };
 
 #define MAX_NS (INT64_C(1) << 61) /* of a begin and of a duration */
 
@@ -54,6 +56,15 @@ bool tw_builder_grow(void **p, uint32_t n, uint32_t *cap, size_t size)
 	*p = q;
 	*cap = want;
 	return true;
+}
+
+enum tw_status tw_builder_fail(const struct tw_builder *b, struct tw_err *err)
+{
+	if (b->status == TW_NOMEM)
+		return tw_fail(err, TW_NOMEM, "the trace needs more memory than a decode may use");
+	if (err)
+		tw_err_copy(err, &b->why);
+	return b->status;
 }
 
 static void sink_repair(struct tw_sink *s, enum tw_repair what, uint64_t offset, uint64_t n)
@@ -326,40 +337,77 @@ static void sink_thread_name(struct tw_sink *s, uint32_t pid, uint64_t tid, stru
 	*slot = b->n_names;
 }
 
-static uint64_t left_for_records(const struct tw_builder *b)
+static uint64_t left_of(uint64_t share, uint64_t used)
 {
-	uint64_t share = b->limits.max_memory_bytes / RECORD_SHARE_OF;
+	return share > used ? share - used : 0;
+}
 
-	return share > b->record_bytes ? share - b->record_bytes : 0;
+uint64_t tw_builder_left_for_records(const struct tw_builder *b)
+{
+	return left_of(b->limits.max_memory_bytes / RECORD_SHARE_OF, b->record_bytes);
+}
+
+/* The same with records in scratch: writing takes memory for their calls, mostly for call trees. */
+static uint64_t left_for_calls(const struct tw_builder *b)
+{
+	const uint64_t left = tw_builder_left_for_records(b);
+	const uint64_t most = left_of(b->limits.max_memory_bytes, FIXED_BYTES);
+	const uint64_t half = b->limits.max_memory_bytes / RECORD_SHARE_OF;
+	const uint64_t calls =
+	        left_of(most > half ? most : half, b->record_bytes + b->scratch_bytes);
+
+	return calls < left ? calls : left;
+}
+
+/* A small window has small arrays. */
+static uint64_t first_records(const struct tw_builder *b)
+{
+	const uint64_t n = tw_piece_records(b);
+
+	return b->scratch.max_bytes && n < FIRST_RECORDS ? n : FIRST_RECORDS;
 }
 
 /* The next capacity of a track: doubled, or a quarter more for large arrays, within the share of
  * memory that leaves enough for writing. */
 static uint64_t next_cap(const struct tw_builder *b, const struct track *t)
 {
-	uint64_t size = sizeof(struct record) + (t->cpu_ns ? sizeof *t->cpu_ns : 0);
-	uint64_t left = left_for_records(b) / size;
-	uint64_t more = t->cap * size > LARGE_BYTES ? t->cap / 4 : t->cap;
+	uint64_t size = tw_track_record_bytes(t);
+	uint64_t left = left_for_calls(b) / size;
+	uint64_t has = t->cap - t->n_spilled;
+	uint64_t more = has * size > LARGE_BYTES ? has / 4 : has;
 
-	if (more < FIRST_RECORDS)
-		more = FIRST_RECORDS;
+	if (more < first_records(b))
+		more = first_records(b);
 	return t->cap + (more < left ? more : left);
 }
 
-static bool resize_records(struct track *t, uint64_t cap)
+static bool resize_arrays(struct track *t, uint64_t n)
 {
-	struct record *records = tw_mem_resize(t->records.at, cap, sizeof *records);
+	struct record *records = tw_mem_resize(t->records.at, n, sizeof *records);
 
 	if (!records)
 		return false;
 	t->records.at = records;
 	if (t->cpu_ns) {
-		int64_t *cpu = tw_mem_resize(t->cpu_ns, cap, sizeof *cpu);
+		int64_t *cpu = tw_mem_resize(t->cpu_ns, n, sizeof *cpu);
 
 		if (!cpu)
 			return false;
 		t->cpu_ns = cpu;
 	}
+	return true;
+}
+
+bool tw_builder_resize_records(struct tw_builder *b, struct track *t, uint64_t cap)
+{
+	const uint64_t size = tw_track_record_bytes(t);
+
+	if (!resize_arrays(t, cap - t->n_spilled)) {
+		b->status = TW_NOMEM;
+		return false;
+	}
+	b->record_bytes = b->record_bytes - t->cap * size + cap * size;
+	t->cap = cap;
 	return true;
 }
 
@@ -373,13 +421,20 @@ static inline bool reserve_record(struct tw_builder *b, struct track *t)
 	cap = next_cap(b, t);
 	if (cap == t->cap)
 		return false;
-	if (!resize_records(t, cap)) {
+	if (tw_builder_must_spill(b, t, cap - t->cap))
+		return tw_builder_spill(b, t);
+	return tw_builder_resize_records(b, t, cap);
+}
+
+bool tw_builder_grow_wide(struct tw_builder *b, struct track *t)
+{
+	uint32_t before = t->records.cap_wide;
+
+	if (!tw_records_reserve_wide(&t->records)) {
 		b->status = TW_NOMEM;
 		return false;
 	}
-	b->record_bytes +=
-	        (cap - t->cap) * (sizeof *t->records.at + (t->cpu_ns ? sizeof *t->cpu_ns : 0));
-	t->cap = cap;
+	b->record_bytes += (t->records.cap_wide - before) * sizeof *t->records.wide;
 	return true;
 }
 
@@ -390,14 +445,9 @@ static bool reserve_wide(struct tw_builder *b, struct track *t)
 
 	if (t->records.n_wide < before)
 		return true;
-	if (left_for_records(b) < (before + 16) * sizeof *t->records.wide)
+	if (left_for_calls(b) < (before + 16) * sizeof *t->records.wide)
 		return false;
-	if (!tw_records_reserve_wide(&t->records)) {
-		b->status = TW_NOMEM;
-		return false;
-	}
-	b->record_bytes += (t->records.cap_wide - before) * sizeof *t->records.wide;
-	return true;
+	return tw_builder_grow_wide(b, t);
 }
 
 void tw_builder_free_records(struct track *t)
@@ -408,18 +458,21 @@ void tw_builder_free_records(struct track *t)
 	t->records = (struct records){0};
 	t->cpu_ns = NULL;
 	t->n = t->cap = 0;
+	tw_spilled_free(t);
 }
 
 /* The first record with CPU time: earlier ones have none. */
 static bool start_cpu(struct tw_builder *b, struct track *t)
 {
-	t->cpu_ns = tw_mem_alloc(t->cap, sizeof *t->cpu_ns);
+	uint64_t cap = t->cap - t->n_spilled;
+
+	t->cpu_ns = tw_mem_alloc(cap, sizeof *t->cpu_ns);
 	if (!t->cpu_ns) {
 		b->status = TW_NOMEM;
 		return false;
 	}
-	b->record_bytes += t->cap * sizeof *t->cpu_ns;
-	for (uint64_t i = 0; i < t->n; i++)
+	b->record_bytes += cap * sizeof *t->cpu_ns;
+	for (uint64_t i = 0; i < t->n - t->n_spilled; i++)
 		t->cpu_ns[i] = -1;
 	return true;
 }
@@ -458,10 +511,10 @@ enum tw_status tw_builder_record(struct tw_builder *b, struct track *t, const st
 		return b->status;
 	note_order(t, end, offset);
 	if (t->cpu_ns)
-		t->cpu_ns[t->n] = cpu_ns;
+		t->cpu_ns[t->n - t->n_spilled] = cpu_ns;
 	if (t->n == 0 || c->start_ns < t->first_ns)
 		t->first_ns = c->start_ns;
-	tw_record_put(&t->records, t->n++, c, short_offset(offset));
+	tw_record_put(&t->records, t->n++ - t->n_spilled, c, short_offset(offset));
 	b->slices++;
 	b->symbols[c->sym - 1].count++;
 	if (end > b->last_ns)
@@ -543,6 +596,7 @@ static size_t take_run(struct tw_builder *b, const struct tw_event *ev, size_t n
 		n = left;
 	plain = plain_of(b, t);
 	records = t->records;
+	records.at += t->n - t->n_spilled;
 	first_ns = t->first_ns;
 	end_ns = t->last_end_ns;
 	for (; i < n; i++) {
@@ -555,7 +609,7 @@ static size_t take_run(struct tw_builder *b, const struct tw_event *ev, size_t n
 		any_order |= e->any_order;
 		if (c.start_ns < first_ns)
 			first_ns = c.start_ns;
-		records.at[t->n + i] = tw_record_of(&records, &c, short_offset(e->offset));
+		records.at[i] = tw_record_of(&records, &c, short_offset(e->offset));
 		b->symbols[e->sym - 1].count++;
 	}
 	t->n += i;
@@ -596,11 +650,7 @@ static enum tw_status sink_events(
 		else
 			take_event(b, &ev[i++]);
 	}
-	if (b->status != TW_OK)
-		return tw_fail(err, b->status,
-		        "the trace needs more memory than "
-		        "a decode may use");
-	return TW_OK;
+	return b->status == TW_OK ? TW_OK : tw_builder_fail(b, err);
 }
 
 static void sink_process(struct tw_sink *s, uint64_t tid, uint32_t pid)
@@ -701,4 +751,9 @@ struct tw_builder *tw_builder_free(struct tw_builder *b)
 struct tw_sink *tw_builder_sink(struct tw_builder *b)
 {
 	return &b->sink;
+}
+
+void tw_builder_use_scratch(struct tw_builder *b, const struct tw_scratch *scratch)
+{
+	b->scratch = *scratch;
 }

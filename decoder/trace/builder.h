@@ -8,14 +8,31 @@
  * tw_builder_write then walks each thread in pre-order once and passes columns, trees, mip levels,
  * totals and the repair report to a trace writer.
  *
- * Memory: ≤ 36 bytes per record + 64 MiB, usually 24; 24 more for a call of more than 4 s or hours
- * from its thread's first one.  The limits are set by the constructor.
+ * Memory: ≤ 36 bytes per record + 64 MiB, usually 20; 24 more for a call of more than 4 s or hours
+ * from its thread's first one.  With scratch, records in the order of their ends take the window
+ * and 64 KiB per thread instead.  The limits are set by the constructor.
  * Thread: one decode job.
  */
 #ifndef TW_BUILDER_H
 #define TW_BUILDER_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "decoder/trace/trace_out.h"
+
+/* Storage for records that do not fit into memory: a file or similar, provided by the caller. Reads
+ * return what was written last; two threads may read at the same time, one of them also writes. */
+struct tw_scratch {
+	void *arg;
+	uint64_t window_bytes; /* of records in memory */
+	uint64_t max_bytes;    /* further records stay in memory */
+	enum tw_status (*write)(
+	        void *arg, uint64_t at, const void *p, size_t n, struct tw_err *err);
+	enum tw_status (*read)(void *arg, uint64_t at, void *p, size_t n, struct tw_err *err);
+};
+/* The usual window.  Traces below it are decoded without scratch. */
+enum { TW_SCRATCH_WINDOW_BYTES = 64 << 20 };
 
 struct tw_builder;
 struct tw_limits;
@@ -24,6 +41,8 @@ struct tw_sink;
 struct tw_builder *tw_builder_new(const struct tw_limits *limits);
 struct tw_builder *tw_builder_free(struct tw_builder *b);
 struct tw_sink *tw_builder_sink(struct tw_builder *b);
+/* Call before the first event.  The trace is the same with and without scratch. */
+void tw_builder_use_scratch(struct tw_builder *b, const struct tw_scratch *scratch);
 
 /* Later events come from another input of the same trace with its own clock: its times are
  * converted to the first input's clock through the MONOTONIC and BOOTTIME readings of both. */

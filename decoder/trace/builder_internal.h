@@ -5,6 +5,7 @@
  * builder_note.c  notes and documents
  * builder_merge.c several inputs: clocks, ids, tracks that belong to one thread
  * builder_pair.c  BEGIN/END pairs become finished calls
+ * builder_spill.c records that do not fit into memory
  * builder_nest.c  a track's records become slices in pre-order
  * builder_mip.c   zoomed-out levels
  * builder_shape.c the slices of a thread become chunks, mip levels and a tree
@@ -122,6 +123,12 @@ static inline void tw_record_shorten(struct records *r, uint64_t i, int64_t dur_
 		at->dur_ns = (uint32_t)dur_ns;
 }
 
+/* The number of significant bits of its duration, at least 1. */
+static inline unsigned tw_record_bits(const struct records *r, uint64_t i)
+{
+	return 64 - (unsigned)__builtin_clzll((uint64_t)tw_record_call(r, i).dur_ns | 1);
+}
+
 static inline uint64_t tw_record_offset(const struct record *r)
 {
 	return r->offset == TW_OFFSET_UNKNOWN ? TW_NO_OFFSET : r->offset;
@@ -138,9 +145,11 @@ struct track {
 	uint32_t pid;
 	uint64_t tid;
 	enum tw_tid_kind kind;
-	struct records records;
-	int64_t *cpu_ns; /* parallel to records; NULL if no record has CPU time */
+	struct records records; /* from number n_spilled on */
+	int64_t *cpu_ns;        /* parallel to records; NULL if no record has CPU time */
 	uint64_t n, cap;
+	uint64_t n_spilled;      /* of the n, in scratch */
+	struct spilled *spilled; /* NULL: none */
 	int64_t first_ns, last_end_ns;
 	uint64_t first_offset,
 	        unordered_offset; /* of its first record; of the first record out of order */
@@ -152,6 +161,20 @@ struct track {
 	uint32_t n_open, cap_open;
 	uint32_t n_hidden;    /* BEGINs nested deeper than the limit, not stored */
 	uint32_t merged_into; /* handle of the track that now has its records; 0 none */
+};
+
+struct extent { /* of records in scratch */
+	uint64_t at, first;
+	uint64_t cpu_at; /* their CPU times; 0: none */
+	uint32_t n;
+};
+
+enum { TW_DURATION_BITS = 63 }; /* at most */
+
+struct spilled { /* of one track */
+	struct extent *extents;
+	uint32_t n, cap;
+	uint64_t by_bits[TW_DURATION_BITS + 1]; /* records by tw_record_bits */
 };
 
 struct symbol {
@@ -224,13 +247,16 @@ struct tw_builder {
 	bool placed;      /* the clock of this input is known */
 	bool unplaced;    /* and unrelated to the trace's clock */
 	uint64_t slices;
-	uint64_t record_bytes; /* in use by all tracks */
-	int64_t last_ns;       /* latest time of any event */
+	uint64_t record_bytes; /* in memory, of all tracks */
+	struct tw_scratch scratch;
+	uint64_t scratch_bytes; /* written */
+	int64_t last_ns;        /* latest time of any event */
 	struct tw_repair_count repairs[TW_REPAIR_COUNT];
 	/* names that were truncated or dropped: the offset reported is that of the first event that
 	 * uses one */
 	uint32_t cut_sym, left_out_sym;
-	enum tw_status status; /* sticky: memory ran out */
+	enum tw_status status; /* sticky: memory ran out, or scratch failed */
+	struct tw_err why;     /* of the latter */
 };
 
 /* builder.c */
@@ -239,7 +265,20 @@ void tw_builder_repair(struct tw_builder *b, enum tw_repair what, uint64_t offse
  * in the input. */
 enum tw_status tw_builder_record(struct tw_builder *b, struct track *t, const struct call *c,
         int64_t cpu_ns, uint64_t offset);
+/* Changes t->cap, which is at least t->n.  False: b->status is set. */
+bool tw_builder_resize_records(struct tw_builder *b, struct track *t, uint64_t cap);
 void tw_builder_free_records(struct track *t);
+/* Makes space for a call that does not fit a record.  False: b->status is set. */
+bool tw_builder_grow_wide(struct tw_builder *b, struct track *t);
+/* Fails with b->status. */
+enum tw_status tw_builder_fail(const struct tw_builder *b, struct tw_err *err);
+/* Bytes of a record of this track in memory. */
+static inline uint64_t tw_track_record_bytes(const struct track *t)
+{
+	return sizeof(struct record) + (t->cpu_ns ? sizeof *t->cpu_ns : 0);
+}
+/* How many more bytes of records may be in memory. */
+uint64_t tw_builder_left_for_records(const struct tw_builder *b);
 /* Whether b->arena has space for `bytes` of optional data and still enough for names. */
 bool tw_builder_has_room(const struct tw_builder *b, size_t bytes);
 /* Doubles *p (elements of size bytes) when *cap is used up. */
@@ -284,6 +323,35 @@ static inline bool tw_builder_is_moved(const struct tw_builder *b)
  * records. */
 enum tw_status tw_builder_join_tracks(struct tw_builder *b);
 
+/* builder_spill.c */
+
+/* Whether the records in memory are to be written to scratch before `more` records are added. */
+bool tw_builder_must_spill(const struct tw_builder *b, const struct track *t, uint64_t more);
+/* False: b->status is set, here and below. */
+bool tw_builder_spill(struct tw_builder *b, struct track *t);
+void tw_spilled_free(struct track *t);
+/* Before the records are moved: counts those in memory in by_bits, and makes space for CPU times of
+ * all if some have one. */
+bool tw_spilled_prepare_moves(struct tw_builder *b, struct track *t);
+/* Reads all records into memory.  Those that do not fit are dropped and counted, if `may_drop`. */
+bool tw_builder_load(struct tw_builder *b, struct track *t, bool may_drop);
+/* Replaces records. */
+bool tw_spilled_put(struct tw_builder *b, struct track *t, uint64_t first, uint64_t n,
+        struct record *at, int64_t *cpu_ns);
+
+struct piece { /* records of a track that are read together */
+	struct track part;
+	uint64_t first;
+	uint64_t room; /* of its own arrays; 0: those of the track */
+};
+/* Number of records of a piece. */
+uint64_t tw_piece_records(const struct tw_builder *b);
+/* Reads the records from number `first` on, of a track without spilled records all of them.  The
+ * piece is empty at the end.  Zero-initialise it; free with tw_piece_done.  Any thread. */
+enum tw_status tw_piece_read(const struct tw_builder *b, const struct track *t, uint64_t first,
+        struct piece *p, struct tw_err *err);
+void tw_piece_done(struct piece *p);
+
 /* builder_pair.c */
 enum tw_status tw_builder_begin(struct tw_builder *b, struct track *t, const struct tw_event *ev);
 enum tw_status tw_builder_end(struct tw_builder *b, struct track *t, const struct tw_event *ev);
@@ -293,12 +361,14 @@ enum tw_status tw_builder_close_open(struct tw_builder *b, struct track *t);
 /* builder_nest.c: the slices of a track in pre-order. */
 struct nest {
 	struct track *track;
-	uint32_t *order;  /* record by place in pre-order; NULL: the records are in pre-order */
-	uint32_t *depths; /* by place in pre-order */
+	uint32_t *order;    /* record by place in pre-order; NULL: the records are in pre-order */
+	uint32_t *depths;   /* by place in pre-order */
+	uint64_t depths_at; /* of a track with records in scratch: they are there, too */
 	struct tw_running running; /* with states, their time on a CPU is the calls' CPU time */
 };
 /* Moves the track's records.  Counts the calls that are too deep, which are not read. */
-enum tw_status tw_nest_open(struct nest *n, struct tw_builder *b, struct track *t);
+enum tw_status tw_nest_open(
+        struct nest *n, struct tw_builder *b, struct track *t, struct tw_err *err);
 /* Frees the track's records, too. */
 void tw_nest_close(struct nest *n);
 /* Several threads may read one nest. */
@@ -306,9 +376,17 @@ struct nest_reader {
 	const struct nest *nest;
 	const struct tw_builder *builder;
 	uint32_t at, running_at; /* 0 at first */
+	/* of a track with records in scratch: */
+	struct piece piece;
+	uint32_t *depths; /* of the piece */
+	enum tw_status status;
+	struct tw_err why;
 };
-/* The next slices, at most `max` (method is the symbol's table index); 0 at the end. */
+/* The next slices, at most `max` (method is the symbol's table index); 0 at the end, or after an
+ * error. */
 uint32_t tw_nest_read(struct nest_reader *r, struct tw_slice *ret, uint32_t max);
+/* Frees it.  Returns st unless that is TW_OK and reading failed. */
+enum tw_status tw_nest_read_end(struct nest_reader *r, enum tw_status st, struct tw_err *err);
 
 /* builder_mip.c */
 struct chunker { /* collects slices of one level into chunks */

@@ -234,50 +234,93 @@ static void complete_ids(struct tw_builder *b)
 
 /* --- tracks of one thread --- */
 
-/* By end; for equal ends the inner one first. */
-static bool precedes(const struct track *a, uint64_t i, const struct track *b, uint64_t j)
+struct cursor { /* reads the records of a track in order */
+	const struct track *track;
+	struct piece piece;
+	uint64_t at; /* in the piece */
+};
+
+/* Reads the next piece if necessary.  False: at the end, or failed. */
+static bool has_more(struct tw_builder *b, struct cursor *c)
 {
-	const struct call x = tw_record_call(&a->records, i);
-	const struct call y = tw_record_call(&b->records, j);
+	if (c->at < c->piece.part.n)
+		return true;
+	b->status = tw_piece_read(b, c->track, c->piece.first + c->at, &c->piece, &b->why);
+	if (b->status != TW_OK)
+		return false;
+	c->at = 0;
+	return c->piece.part.n > 0;
+}
+
+/* By end; for equal ends the inner one first. */
+static bool precedes(const struct cursor *a, const struct cursor *b)
+{
+	const struct call x = tw_record_call(&a->piece.part.records, a->at);
+	const struct call y = tw_record_call(&b->piece.part.records, b->at);
 	int64_t x_end = x.start_ns + x.dur_ns;
 	int64_t y_end = y.start_ns + y.dur_ns;
 
 	return x_end != y_end ? x_end < y_end : x.start_ns >= y.start_ns;
 }
 
-/* False: out of memory. */
-static bool copy_record(struct track *to, const struct track *from, uint64_t at)
+static void copy_record(struct tw_builder *b, struct track *to, struct cursor *from)
 {
-	const struct call c = tw_record_call(&from->records, at);
+	const struct track *part = &from->piece.part;
+	const struct call c = tw_record_call(&part->records, from->at);
 
-	if (!tw_record_fits(&to->records, &c) && !tw_records_reserve_wide(&to->records))
-		return false;
-	tw_record_put(&to->records, to->n, &c, from->records.at[at].offset);
+	if (to->n == to->cap && !tw_builder_spill(b, to))
+		return;
+	if (!tw_record_fits(&to->records, &c) && !tw_builder_grow_wide(b, to))
+		return;
+	tw_record_put(&to->records, to->n - to->n_spilled, &c, part->records.at[from->at].offset);
 	if (to->cpu_ns)
-		to->cpu_ns[to->n] = from->cpu_ns ? from->cpu_ns[at] : -1;
+		to->cpu_ns[to->n - to->n_spilled] = part->cpu_ns ? part->cpu_ns[from->at] : -1;
 	to->n++;
-	return true;
+	from->at++;
 }
 
-static bool interleave(struct track *to, const struct track *a, const struct track *b)
+static void interleave(
+        struct tw_builder *b, struct track *to, const struct track *one, const struct track *two)
 {
-	bool by_end = !a->unordered && !b->unordered;
-	bool ok = true;
-	uint64_t i = 0;
-	uint64_t j = 0;
+	bool by_end = !one->unordered && !two->unordered;
+	struct cursor x = {.track = one};
+	struct cursor y = {.track = two};
 
-	while (ok && i < a->n && j < b->n)
-		if (!by_end || precedes(a, i, b, j))
-			ok = copy_record(to, a, i++);
-		else
-			ok = copy_record(to, b, j++);
-	while (ok && i < a->n)
-		ok = copy_record(to, a, i++);
-	while (ok && j < b->n)
-		ok = copy_record(to, b, j++);
+	while (b->status == TW_OK) {
+		bool more_x = has_more(b, &x);
+		bool more_y = has_more(b, &y);
+
+		if (b->status != TW_OK || (!more_x && !more_y))
+			break;
+		copy_record(b, to, more_x && (!more_y || !by_end || precedes(&x, &y)) ? &x : &y);
+	}
+	tw_piece_done(&x.piece);
+	tw_piece_done(&y.piece);
 	to->unordered = !by_end;
-	to->any_order = a->any_order || b->any_order;
-	return ok;
+	to->any_order = one->any_order || two->any_order;
+}
+
+/* Space for the records of both tracks; a part of them if some are in scratch. */
+static bool make_room(
+        struct tw_builder *b, struct track *both, const struct track *t, const struct track *side)
+{
+	bool with_cpu = t->cpu_ns || side->cpu_ns;
+
+	both->cap = t->spilled || side->spilled ? tw_piece_records(b) : t->n + side->n;
+	both->records = (struct records){.at = tw_mem_alloc(both->cap, sizeof *both->records.at),
+	        .base_ns = t->n ? t->records.base_ns : side->records.base_ns};
+	both->cpu_ns = with_cpu ? tw_mem_alloc(both->cap, sizeof *both->cpu_ns) : NULL;
+	b->record_bytes += both->cap * tw_track_record_bytes(both);
+	if (!both->records.at || (with_cpu && !both->cpu_ns))
+		b->status = TW_NOMEM;
+	return b->status == TW_OK;
+}
+
+static void release(struct tw_builder *b, struct track *t)
+{
+	b->record_bytes -= (t->cap - t->n_spilled) * tw_track_record_bytes(t) +
+	                   t->records.cap_wide * sizeof *t->records.wide;
+	tw_builder_free_records(t);
 }
 
 static enum tw_status join(struct tw_builder *b, uint32_t into, uint32_t from)
@@ -291,17 +334,13 @@ static enum tw_status join(struct tw_builder *b, uint32_t into, uint32_t from)
 		both.pid = t->pid = side->pid;
 	if (side->n == 0)
 		return TW_OK;
-	both.n = 0;
-	both.cap = t->n + side->n;
-	both.records = (struct records){.at = tw_mem_alloc(both.cap, sizeof *both.records.at),
-	        .base_ns = t->n ? t->records.base_ns : side->records.base_ns};
-	both.cpu_ns =
-	        t->cpu_ns || side->cpu_ns ? tw_mem_alloc(both.cap, sizeof *both.cpu_ns) : NULL;
-	/* ties: records of the side file are the inner ones */
-	if (!both.records.at || (!both.cpu_ns && (t->cpu_ns || side->cpu_ns)) ||
-	        !interleave(&both, side, t)) {
-		tw_builder_free_records(&both);
-		return b->status = TW_NOMEM;
+	both.n = both.n_spilled = 0;
+	both.spilled = NULL;
+	if (make_room(b, &both, t, side)) /* ties: records of the side file are the inner ones */
+		interleave(b, &both, side, t);
+	if (b->status != TW_OK) {
+		release(b, &both);
+		return b->status;
 	}
 	if (!t->unordered)
 		both.unordered_offset = side->unordered_offset;
@@ -313,8 +352,8 @@ static enum tw_status join(struct tw_builder *b, uint32_t into, uint32_t from)
 		both.source = side->source;
 		both.interval_ns = side->interval_ns;
 	}
-	tw_builder_free_records(side);
-	tw_builder_free_records(t);
+	release(b, side);
+	release(b, t);
 	*t = both;
 	return TW_OK;
 }

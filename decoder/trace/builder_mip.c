@@ -9,9 +9,11 @@
  */
 #include "decoder/trace/builder_internal.h"
 
+#include <string.h>
+
 #include "decoder/base/sum.h"
 
-enum { MIP_FROM = TW_CHUNK_SLICES, MIP_STOP = 4096, FIRST_SHARE = 64, NEXT_SHARE = 8, BITS = 63 };
+enum { MIP_FROM = TW_CHUNK_SLICES, MIP_STOP = 4096, FIRST_SHARE = 64, NEXT_SHARE = 8 };
 
 enum tw_status tw_chunker_init(struct chunker *c, struct tw_buf *payload, struct tw_trace_out *out)
 {
@@ -70,20 +72,22 @@ enum tw_status tw_chunker_add(
 
 uint32_t tw_mip_plan(const struct track *t, int64_t thresholds_ns[TW_MIP_LEVELS])
 {
-	uint64_t counts[BITS + 1] = {0};
+	uint64_t counts[TW_DURATION_BITS + 1] = {0};
 	uint64_t allowed = t->n / FIRST_SHARE;
 	uint64_t longer = 0;
 	uint32_t levels = 0;
-	int bit = BITS;
+	int bit = TW_DURATION_BITS;
 	int cuts[TW_MIP_LEVELS];
 
 	if (t->n <= MIP_FROM)
 		return 0;
-	for (uint64_t i = 0; i < t->n; i++)
-		counts[64 - __builtin_clzll((uint64_t)tw_record_call(&t->records, i).dur_ns | 1)]++;
+	if (t->spilled)
+		memcpy(counts, t->spilled->by_bits, sizeof counts);
+	for (uint64_t i = 0; !t->spilled && i < t->n; i++)
+		counts[tw_record_bits(&t->records, i)]++;
 	while (levels < TW_MIP_LEVELS) {
 		longer = 0;
-		for (bit = BITS; bit > 0 && longer + counts[bit] <= allowed; bit--)
+		for (bit = TW_DURATION_BITS; bit > 0 && longer + counts[bit] <= allowed; bit--)
 			longer += counts[bit];
 		if (levels == 0 || bit != cuts[levels - 1]) {
 			cuts[levels] = bit;

@@ -13,12 +13,17 @@
  *
  * If the ends are not rising, or two records overlap without nesting, the track is sorted by begin
  * (outer first) and overlaps are clipped.
+ *
+ * Records in scratch are moved in the same way, piece by piece, with the depths in scratch, too.
+ * Overlapping ones are moved back in memory.
  */
 #include "decoder/trace/builder_internal.h"
 
 #include <string.h>
 
 enum { AHEAD = 16, SORT_BLOCK = 8, FIRST_OPEN = 256 };
+/* If more calls contain a record, it is moved in memory. */
+enum { MOST_OPEN_IN_SCRATCH = 1 << 20 };
 
 struct open {
 	struct record record;
@@ -324,25 +329,231 @@ static enum tw_status open_post_order(struct nest *n, struct tw_builder *b, bool
 	return st;
 }
 
-enum tw_status tw_nest_open(struct nest *n, struct tw_builder *b, struct track *t)
+/* --- records in scratch --- */
+
+struct spill_mover {
+	struct mover m; /* its depths are those of the output */
+	struct tw_builder *b;
+	struct nest *nest;
+	struct piece in;
+	struct piece out;
+};
+
+static bool start_spill_mover(struct spill_mover *s)
 {
+	const uint64_t step = tw_piece_records(s->b);
+	const struct track *t = s->nest->track;
+
+	s->m.track = s->nest->track;
+	s->m.depths = tw_mem_alloc(step, sizeof *s->m.depths);
+	s->out.part.records.at = tw_mem_alloc(step, sizeof(struct record));
+	s->out.part.cpu_ns = t->cpu_ns ? tw_mem_alloc(step, sizeof *t->cpu_ns) : NULL;
+	s->out.room = step;
+	s->nest->depths_at = s->b->scratch_bytes;
+	s->b->scratch_bytes += t->n * sizeof *s->m.depths;
+	if (!s->m.depths || !s->out.part.records.at || (t->cpu_ns && !s->out.part.cpu_ns))
+		s->b->status = TW_NOMEM;
+	return s->b->status == TW_OK && tw_spilled_prepare_moves(s->b, s->nest->track);
+}
+
+static void end_spill_mover(struct spill_mover *s)
+{
+	tw_mem_free(s->m.depths);
+	tw_mem_free(s->m.open);
+	tw_piece_done(&s->in);
+	tw_piece_done(&s->out);
+}
+
+/* Writes the output from this place on, to the end of its piece. */
+static bool write_moved(struct spill_mover *s, uint64_t place)
+{
+	struct track *t = s->nest->track;
+	const struct tw_scratch *scratch = &s->b->scratch;
+	const uint64_t i = place % tw_piece_records(s->b);
+	uint64_t n = tw_piece_records(s->b) - i;
+
+	if (n > t->n - place)
+		n = t->n - place;
+	if (!tw_spilled_put(s->b, t, place, n, s->out.part.records.at + i,
+	            t->cpu_ns ? s->out.part.cpu_ns + i : NULL))
+		return false;
+	s->b->status =
+	        scratch->write(scratch->arg, s->nest->depths_at + place * sizeof *s->m.depths,
+	                s->m.depths + i, n * sizeof *s->m.depths, &s->b->why);
+	return s->b->status == TW_OK;
+}
+
+/* Places fall by one. */
+static bool move_out(struct spill_mover *s, uint64_t place, uint32_t depth)
+{
+	const uint64_t i = place % tw_piece_records(s->b);
+
+	put(&s->out.part, i, &s->m.open[depth]);
+	s->m.depths[i] = depth;
+	return i || write_moved(s, place);
+}
+
+/* The records of the piece; *left and *depth as in move_to_pre_order.  False: it ends here. */
+static bool move_piece(struct spill_mover *s, uint64_t *left, uint32_t *depth)
+{
+	int64_t innermost_ns = *depth ? s->m.open[*depth - 1].start_ns : INT64_MIN;
+
+	for (; *left > s->in.first; --*left) {
+		const uint64_t i = *left - 1 - s->in.first;
+		const struct call c = tw_record_call(&s->in.part.records, i);
+		int64_t next_ns = INT64_MAX;
+
+		while (innermost_ns > c.start_ns) {
+			next_ns = innermost_ns;
+			--*depth;
+			if (!move_out(s, *left + *depth, *depth))
+				return false;
+			innermost_ns = *depth ? s->m.open[*depth - 1].start_ns : INT64_MIN;
+		}
+		if (c.start_ns + c.dur_ns > next_ns || *depth == MOST_OPEN_IN_SCRATCH)
+			return false;
+		if (*depth == s->m.cap && !more_open(&s->m)) {
+			s->b->status = TW_NOMEM;
+			return false;
+		}
+		s->m.open[(*depth)++] = open_of(&s->in.part, i, c.start_ns);
+		innermost_ns = c.start_ns;
+	}
+	return true;
+}
+
+/* Returns the number of records that remain, as move_to_pre_order; on failure b->status is set. */
+static uint64_t move_spilled(struct spill_mover *s)
+{
+	const uint64_t step = tw_piece_records(s->b);
+	uint64_t left = s->nest->track->n;
+	uint32_t depth = 0;
+	bool more = true;
+
+	while (more && left) {
+		s->b->status = tw_piece_read(
+		        s->b, s->nest->track, (left - 1) / step * step, &s->in, &s->b->why);
+		more = s->b->status == TW_OK && move_piece(s, &left, &depth);
+	}
+	while (s->b->status == TW_OK && depth-- > 0)
+		(void)move_out(s, left + depth, depth);
+	if (s->b->status == TW_OK && left % step && left < s->nest->track->n)
+		(void)write_moved(s, left);
+	return left;
+}
+
+/* Reads the next piece in pre-order, and its depths. */
+static bool next_piece(struct nest_reader *r)
+{
+	const struct tw_scratch *scratch = &r->builder->scratch;
+	const struct track *t = r->nest->track;
+	const uint64_t first = r->piece.first + r->piece.part.n;
+
+	if (first == t->n || r->status != TW_OK)
+		return false;
+	r->at = 0;
+	r->status = tw_piece_read(r->builder, t, first, &r->piece, &r->why);
+	if (!r->depths)
+		r->depths = tw_mem_alloc(tw_piece_records(r->builder), sizeof *r->depths);
+	if (r->status == TW_OK && !r->depths)
+		r->status = tw_oom(&r->why);
+	if (r->status == TW_OK)
+		r->status =
+		        scratch->read(scratch->arg, r->nest->depths_at + first * sizeof *r->depths,
+		                r->depths, r->piece.part.n * sizeof *r->depths, &r->why);
+	return r->status == TW_OK;
+}
+
+static enum tw_status report_depth_of_pieces(const struct nest *n, struct tw_builder *b)
+{
+	struct nest_reader r = {.nest = n, .builder = b};
+
+	while (next_piece(&r))
+		for (uint64_t i = 0; i < r.piece.part.n; i++)
+			if (r.depths[i] >= b->limits.max_depth)
+				tw_builder_repair(b, TW_REPAIR_depth_clipped,
+				        tw_record_offset(&r.piece.part.records.at[i]), 1);
+	b->status = tw_nest_read_end(&r, TW_OK, &b->why);
+	return b->status;
+}
+
+/* *ret_left: records that were not moved, because others overlap or too many contain them. */
+static enum tw_status open_spilled(struct nest *n, struct tw_builder *b, uint64_t *ret_left)
+{
+	struct spill_mover s = {.b = b, .nest = n};
+	bool deep;
+
+	if (start_spill_mover(&s))
+		*ret_left = move_spilled(&s);
+	deep = s.m.cap > b->limits.max_depth;
+	end_spill_mover(&s);
+	return b->status == TW_OK && *ret_left == 0 && deep ? report_depth_of_pieces(n, b)
+	                                                    : b->status;
+}
+
+/* Moves the records after the first `left` back, once all were read into memory. */
+static enum tw_status move_back(struct nest *n, struct tw_builder *b, uint64_t left)
+{
+	struct mover m = {.track = n->track, .depths = n->depths};
+	uint32_t deepest = 0;
+
+	b->status = b->scratch.read(b->scratch.arg, n->depths_at + left * sizeof *n->depths,
+	        n->depths + left, (n->track->n - left) * sizeof *n->depths, &b->why);
+	if (b->status != TW_OK)
+		return b->status;
+	for (uint64_t i = left; i < n->track->n; i++)
+		if (n->depths[i] > deepest)
+			deepest = n->depths[i];
+	while (m.cap <= deepest)
+		if (!more_open(&m)) {
+			tw_mem_free(m.open);
+			return b->status = TW_NOMEM;
+		}
+	move_to_post_order(&m, left);
+	tw_mem_free(m.open);
+	return TW_OK;
+}
+
+/* --- all tracks --- */
+
+/* left: as of open_spilled. */
+static enum tw_status open_whole(struct nest *n, struct tw_builder *b, uint64_t left)
+{
+	struct track *t = n->track;
 	enum tw_status st = TW_OK;
 	bool moved = false;
 
-	*n = (struct nest){.track = t};
-	if (t->n == 0)
-		return TW_OK;
-	if (t->n > UINT32_MAX)
-		return TW_TOO_LARGE;
+	if (t->spilled && !tw_builder_load(b, t, left == t->n))
+		return b->status;
 	n->depths = tw_mem_alloc(t->n, sizeof *n->depths);
 	if (!n->depths)
 		return TW_NOMEM;
 	tw_mem_will_fill(n->depths, t->n * sizeof *n->depths);
-	if (!t->unordered)
+	if (left < t->n)
+		st = move_back(n, b, left);
+	if (st == TW_OK && !t->unordered)
 		st = open_post_order(n, b, &moved);
 	if (st == TW_OK && !moved)
 		st = open_sorted(n, b);
 	return st;
+}
+
+enum tw_status tw_nest_open(
+        struct nest *n, struct tw_builder *b, struct track *t, struct tw_err *err)
+{
+	uint64_t left = t->n;
+	enum tw_status st = TW_OK;
+
+	*n = (struct nest){.track = t};
+	if (t->n > UINT32_MAX)
+		st = TW_TOO_LARGE;
+	if (st == TW_OK && t->spilled && !t->unordered)
+		st = open_spilled(n, b, &left);
+	if (st == TW_OK && left)
+		st = open_whole(n, b, left);
+	if (st != TW_OK && st == b->status && st != TW_NOMEM)
+		return tw_builder_fail(b, err);
+	return st == TW_OK ? TW_OK : tw_fail(err, st, "a thread's calls do not fit in memory");
 }
 
 void tw_nest_close(struct nest *n)
@@ -383,20 +594,47 @@ static inline uint32_t read_slices(struct nest_reader *r, const struct nest n,
 	return read;
 }
 
-uint32_t tw_nest_read(struct nest_reader *r, struct tw_slice *ret, uint32_t max)
+static uint32_t read_nest(
+        struct nest_reader *r, const struct nest *nest, struct tw_slice *ret, uint32_t max)
 {
-	const struct nest *nest = r->nest;
 	const struct track *t = nest->track;
-	const struct tw_running *running = &nest->running;
 	const struct nest in_order = {.track = nest->track, .depths = nest->depths};
-	uint32_t n;
 
 	if (!nest->order && !t->cpu_ns) /* the same, without their checks */
-		n = read_slices(r, in_order, t->records, NULL, ret, max);
-	else
-		n = read_slices(r, *nest, t->records, t->cpu_ns, ret, max);
+		return read_slices(r, in_order, t->records, NULL, ret, max);
+	return read_slices(r, *nest, t->records, t->cpu_ns, ret, max);
+}
+
+static uint32_t read_pieces(struct nest_reader *r, struct tw_slice *ret, uint32_t max)
+{
+	uint32_t n = 0;
+
+	while (n == 0 && (r->at < r->piece.part.n || next_piece(r))) {
+		const struct nest piece = {.track = &r->piece.part, .depths = r->depths};
+
+		n = read_nest(r, &piece, ret, max);
+	}
+	return n;
+}
+
+uint32_t tw_nest_read(struct nest_reader *r, struct tw_slice *ret, uint32_t max)
+{
+	const struct tw_running *running = &r->nest->running;
+	uint32_t n = r->nest->track->spilled ? read_pieces(r, ret, max)
+	                                     : read_nest(r, r->nest, ret, max);
+
 	for (uint32_t i = 0; running->any && i < n; i++)
 		ret[i].cpu_ns = tw_running_within(
 		        running, ret[i].start_ns, ret[i].start_ns + ret[i].dur_ns, &r->running_at);
 	return n;
+}
+
+enum tw_status tw_nest_read_end(struct nest_reader *r, enum tw_status st, struct tw_err *err)
+{
+	tw_piece_done(&r->piece);
+	tw_mem_free(r->depths);
+	r->depths = NULL;
+	if (st == TW_OK && r->status != TW_OK && err)
+		tw_err_copy(err, &r->why);
+	return st == TW_OK ? r->status : st;
 }

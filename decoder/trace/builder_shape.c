@@ -80,7 +80,7 @@ static enum tw_status add_slices(
 
 static enum tw_status write_chunks(struct tw_shaper *s, const struct part *p, struct tw_err *err)
 {
-	struct nest_reader reader = {p->nest, s->builder, 0, 0};
+	struct nest_reader reader = {.nest = p->nest, .builder = s->builder};
 	struct tw_slice slices[AT_ONCE];
 	enum tw_status st = begin_mips(s, p);
 	uint32_t n;
@@ -90,6 +90,7 @@ static enum tw_status write_chunks(struct tw_shaper *s, const struct part *p, st
 	tw_chunker_start(&s->chunker, p->thread_id, 0, 0);
 	while (st == TW_OK && (n = tw_nest_read(&reader, slices, AT_ONCE)) > 0)
 		st = add_slices(s, slices, n, err);
+	st = tw_nest_read_end(&reader, st, err);
 	if (st == TW_OK)
 		st = tw_chunker_flush(&s->chunker, err);
 	for (uint32_t i = 0; st == TW_OK && i < s->n_mips; i++)
@@ -201,7 +202,7 @@ enum tw_status tw_shaper_begin(
 
 struct nest_reader tw_shaper_slices(const struct tw_shaper *s)
 {
-	return (struct nest_reader){&s->part.own, s->builder, 0, 0};
+	return (struct nest_reader){.nest = &s->part.own, .builder = s->builder};
 }
 
 enum tw_status tw_shaper_add(

@@ -201,11 +201,11 @@ static enum tw_status add_to_tree(struct writer *w, struct tw_err *err)
 		count_slices(&w->thread, s, n);
 		st = tw_shaper_add(w->shaper, s, n, err);
 	}
-	return st;
+	return tw_nest_read_end(&slices, st, err);
 }
 
 /* Sums the thread's calls one by one, as its tree does not have all of them. */
-static void sum_calls(struct writer *w)
+static enum tw_status sum_calls(struct writer *w, struct tw_err *err)
 {
 	struct nest_reader slices = tw_shaper_slices(w->shaper);
 	struct tw_slice s[AT_ONCE];
@@ -215,6 +215,7 @@ static void sum_calls(struct writer *w)
 		for (uint32_t i = 0; i < n; i++)
 			sum_slice(w, &s[i]);
 	leave(w, 0);
+	return tw_nest_read_end(&slices, TW_OK, err);
 }
 
 /* Takes the nest. */
@@ -229,7 +230,7 @@ static enum tw_status shape(struct writer *w, const struct nest *nest, struct tw
 	if (st == TW_OK)
 		clipped = tw_shaper_clipped(w->shaper) > 0;
 	if (clipped)
-		sum_calls(w);
+		st = sum_calls(w, err);
 	if (st == TW_OK)
 		st = tw_shaper_tree(w->shaper, &tree, err);
 	if (st == TW_OK && !clipped)
@@ -259,11 +260,9 @@ static bool take_running(const struct tw_builder *b, struct nest *nest)
 static enum tw_status open_thread(
         struct writer *w, struct track *t, struct nest *ret, struct tw_err *err)
 {
-	enum tw_status st = tw_nest_open(ret, w->b, t);
+	enum tw_status st = tw_nest_open(ret, w->b, t, err);
 
-	if (st != TW_OK)
-		(void)tw_fail(err, st, "a thread's calls do not fit in memory");
-	else if (!take_running(w->b, ret))
+	if (st == TW_OK && !take_running(w->b, ret))
 		st = tw_oom(err);
 	if (st != TW_OK)
 		tw_nest_close(ret);
@@ -402,8 +401,10 @@ static enum tw_status close_all(struct tw_builder *b, struct tw_err *err)
 		st = tw_builder_close_open(b, &b->tracks[i]);
 	if (st == TW_OK)
 		st = tw_builder_join_tracks(b);
-	if (st != TW_OK)
-		return tw_fail(err, st, "the trace needs more memory than a decode may use");
+	if (st != TW_OK) {
+		b->status = st;
+		return tw_builder_fail(b, err);
+	}
 	if (b->slices == 0 && b->n_notes == 0 && b->n_documents == 0)
 		return tw_fail(err, TW_CORRUPT, "no call could be read");
 	return TW_OK;

@@ -1,6 +1,7 @@
 /*
  * The builder gets arbitrary events, in the order and form of the input: four bytes per event.
- * The result is always a valid trace, and the same for the same events.
+ * The result is always a valid trace, and the same for the same events, also with most records in
+ * scratch.
  */
 #include <string.h>
 
@@ -9,6 +10,8 @@
 #include "decoder/trace/builder.h"
 #include "fuzz.h"
 #include "oracle/trace_oracle.h"
+#include "tests/fixtures/reported.h"
+#include "tests/fixtures/scratch.h"
 
 enum { STEP = 4, SYMS = 12 };
 
@@ -73,29 +76,56 @@ static void mention(struct tw_builder *b, const uint8_t *p, int64_t now)
 	}
 }
 
-static struct trace_log build(const uint8_t *p, size_t n, const struct tw_limits *limits)
+static void feed(struct tw_builder *b, const uint8_t *p, size_t n)
 {
-	struct tw_builder *b = tw_builder_new(limits);
-	struct trace_log log;
 	int64_t now = 1000;
 
-	FUZZ_CHECK(b);
 	for (size_t at = 0; at + STEP <= n; at += STEP)
 		if ((p[at] & 0x38) == 0x38)
 			mention(b, p + at, now);
 		else
 			tell(tw_builder_sink(b), p + at, &now);
+}
+
+static void check(const uint8_t *p, size_t n, const struct tw_limits *limits)
+{
+	struct tw_builder *b = tw_builder_new(limits);
+	struct trace_log log;
+
+	FUZZ_CHECK(b);
+	feed(b, p, n);
 	trace_log_init(&log);
 	if (tw_builder_write(b, &log.out, NULL) == TW_OK)
 		trace_oracle_check(&log, limits);
+	trace_log_done(&log);
 	(void)tw_builder_free(b);
-	return log;
+}
+
+/* window_bytes 0: without scratch. */
+static enum tw_status build(const uint8_t *p, size_t n, const struct tw_limits *limits,
+        uint64_t window_bytes, struct reported *ret)
+{
+	struct tw_builder *b = tw_builder_new(limits);
+	struct scratch s = {0};
+	enum tw_status st;
+
+	FUZZ_CHECK(b);
+	if (window_bytes)
+		scratch_begin(&s, b, window_bytes);
+	feed(b, p, n);
+	reported_init(ret);
+	st = tw_builder_write(b, &ret->out, NULL);
+	(void)tw_builder_free(b);
+	if (window_bytes)
+		scratch_done(&s);
+	return st;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct tw_limits limits = tw_limits_default();
-	struct trace_log a, b;
+	struct reported a, b;
+	enum tw_status st;
 
 	if (size == 0)
 		return 0;
@@ -105,11 +135,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	limits.max_notes = data[0] & 8 ? 3 : 100;
 	limits.max_tree_nodes = data[0] & 16 ? 6 : 1000;
 	limits.max_slices = data[0] & 32 ? 40 : 100000;
-	a = build(data + 1, size - 1, &limits);
-	b = build(data + 1, size - 1, &limits);
-	FUZZ_CHECK(a.info.slices == b.info.slices && a.info.threads == b.info.threads);
-	FUZZ_CHECK(memcmp(a.repairs, b.repairs, sizeof a.repairs) == 0);
-	trace_log_done(&a);
-	trace_log_done(&b);
+	check(data + 1, size - 1, &limits);
+	st = build(data + 1, size - 1, &limits, 0, &a);
+	FUZZ_CHECK(
+	        st == build(data + 1, size - 1, &limits, (uint64_t)1 << (10 + data[0] / 64), &b));
+	FUZZ_CHECK(a.calls == b.calls && a.bytes.len == b.bytes.len);
+	FUZZ_CHECK(a.bytes.len == 0 || memcmp(a.bytes.data, b.bytes.data, a.bytes.len) == 0);
+	reported_done(&a);
+	reported_done(&b);
 	return 0;
 }

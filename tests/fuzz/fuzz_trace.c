@@ -1,12 +1,14 @@
 /*
  * An upload becomes a trace: decoder and builder, whose output is read back and checked for the
- * properties of every trace (trace_oracle.h); in one piece, and split as the last byte selects.
+ * properties of every trace (trace_oracle.h); in one piece, and split as the last byte selects with
+ * most records in scratch.
  */
 #include "decoder/formats/sink.h"
 #include "decoder/trace/builder.h"
 #include "fuzz.h"
 #include "oracle/digest.h"
 #include "oracle/trace_oracle.h"
+#include "tests/fixtures/scratch.h"
 
 enum { MOST_METHODS = 20000 }; /* so that a builder is small */
 
@@ -28,14 +30,18 @@ static enum tw_status decode(const struct digest_task *t, struct tw_sink *sink)
 	return st;
 }
 
-static enum tw_status make(struct digest_task *t, uint64_t seed, struct trace_log *log)
+static enum tw_status make(
+        struct digest_task *t, uint64_t seed, uint64_t window_bytes, struct trace_log *log)
 {
 	struct tw_builder *b = tw_builder_new(&t->limits);
+	struct scratch s = {0};
 	enum tw_status st;
 
 	t->seed = seed;
 	t->a = tw_arena_new((size_t)512 << 20);
 	FUZZ_CHECK(b && t->a);
+	if (window_bytes)
+		scratch_begin(&s, b, window_bytes);
 	st = decode(t, tw_builder_sink(b));
 	trace_log_init(log);
 	if (st == TW_OK)
@@ -43,6 +49,8 @@ static enum tw_status make(struct digest_task *t, uint64_t seed, struct trace_lo
 	if (st == TW_OK)
 		trace_oracle_check(log, &t->limits);
 	(void)tw_builder_free(b);
+	if (window_bytes)
+		scratch_done(&s);
 	(void)tw_arena_free(t->a);
 	return st;
 }
@@ -98,8 +106,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	t.limits = digest_limits(data[size - 2]);
 	if (t.limits.max_methods > MOST_METHODS)
 		t.limits.max_methods = MOST_METHODS;
-	st = make(&t, 0, &whole);
-	FUZZ_CHECK(make(&t, (uint64_t)data[size - 1] + 1, &pieces) == st);
+	st = make(&t, 0, 0, &whole);
+	FUZZ_CHECK(make(&t, (uint64_t)data[size - 1] + 1, 1024, &pieces) == st);
 	if (st == TW_OK)
 		check_same(&whole, &pieces);
 	trace_log_done(&whole);

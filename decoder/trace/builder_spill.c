@@ -1,0 +1,282 @@
+/*
+ * builder_spill.c - moves records to scratch once those in memory exceed its window.
+ *
+ * A track whose array is full then writes it to the end of scratch as an extent, and its later
+ * records whenever there are enough for a piece, which is 1/64 of the window.  Records are read
+ * back in pieces; builder_nest.c moves them to pre-order in place, as it does in memory.  Tracks
+ * that must be sorted are read into memory.  Calls that do not fit a record stay in memory
+ * (records.wide).
+ */
+#include "decoder/trace/builder_internal.h"
+
+#include <string.h>
+
+/* Smaller arrays grow rather than being written, so that writes are not tiny: 64 KiB of the usual
+ * window. */
+enum { PIECES = 64, LEAST_SHARE = 16, CPU_AT_ONCE = 512 };
+
+uint64_t tw_piece_records(const struct tw_builder *b)
+{
+	uint64_t n = b->scratch.window_bytes / PIECES / sizeof(struct record);
+
+	return n ? n : 1;
+}
+
+bool tw_builder_must_spill(const struct tw_builder *b, const struct track *t, uint64_t more)
+{
+	const uint64_t size = tw_track_record_bytes(t);
+	const uint64_t n = t->n - t->n_spilled;
+	const bool full = b->record_bytes + more * size > b->scratch.window_bytes;
+
+	return n && n >= (full ? tw_piece_records(b) / LEAST_SHARE : tw_piece_records(b)) &&
+	       (full || t->spilled) &&
+	       (b->scratch_bytes + n * size) / 4 * 5 <= b->scratch.max_bytes; /* with depths */
+}
+
+static bool reserve_extent(struct tw_builder *b, struct track *t)
+{
+	if (!t->spilled)
+		t->spilled = tw_mem_zalloc(1, sizeof *t->spilled);
+	if (t->spilled && tw_builder_grow((void **)&t->spilled->extents, t->spilled->n,
+	                          &t->spilled->cap, sizeof *t->spilled->extents))
+		return true;
+	b->status = TW_NOMEM;
+	return false;
+}
+
+static bool append(struct tw_builder *b, const void *p, uint64_t bytes)
+{
+	b->status = b->scratch.write(b->scratch.arg, b->scratch_bytes, p, bytes, &b->why);
+	if (b->status == TW_OK)
+		b->scratch_bytes += bytes;
+	return b->status == TW_OK;
+}
+
+static void count_durations(const struct track *t, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+		t->spilled->by_bits[tw_record_bits(&t->records, i)]++;
+}
+
+bool tw_builder_spill(struct tw_builder *b, struct track *t)
+{
+	const uint64_t n = t->n - t->n_spilled;
+	const struct extent e = {b->scratch_bytes, t->n_spilled,
+	        t->cpu_ns ? b->scratch_bytes + n * sizeof *t->records.at : 0, (uint32_t)n};
+
+	if (!reserve_extent(b, t) || !append(b, t->records.at, n * sizeof *t->records.at) ||
+	        (t->cpu_ns && !append(b, t->cpu_ns, n * sizeof *t->cpu_ns)))
+		return false;
+	count_durations(t, n);
+	t->spilled->extents[t->spilled->n++] = e;
+	t->n_spilled = t->n;
+	t->cap += n;
+	/* later records are written while they are in the processor's cache */
+	return n <= tw_piece_records(b) ||
+	       tw_builder_resize_records(b, t, t->n + tw_piece_records(b));
+}
+
+void tw_spilled_free(struct track *t)
+{
+	if (t->spilled)
+		tw_mem_free(t->spilled->extents);
+	tw_mem_free(t->spilled);
+	t->spilled = NULL;
+	t->n_spilled = 0;
+}
+
+/* --- reading --- */
+
+/* The extent with a spilled record. */
+static const struct extent *extent_of(const struct spilled *s, uint64_t number)
+{
+	uint32_t low = 0;
+	uint32_t high = s->n;
+
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (s->extents[middle].first <= number)
+			low = middle;
+		else
+			high = middle;
+	}
+	return &s->extents[low];
+}
+
+struct access { /* to records in scratch */
+	const struct tw_builder *builder;
+	struct record *at;
+	int64_t *cpu_ns; /* NULL: the track has no CPU times */
+	bool writes;
+	struct tw_err *err;
+};
+
+static enum tw_status transfer(const struct access *a, uint64_t at, void *p, uint64_t bytes)
+{
+	const struct tw_scratch *s = &a->builder->scratch;
+
+	return a->writes ? s->write(s->arg, at, p, bytes, a->err)
+	                 : s->read(s->arg, at, p, bytes, a->err);
+}
+
+/* n records of an extent after its first `skip`. */
+static enum tw_status access_extent(
+        const struct access *a, const struct extent *e, uint64_t skip, uint64_t n, uint64_t done)
+{
+	int64_t *cpu_ns = a->cpu_ns ? a->cpu_ns + done : NULL;
+	enum tw_status st =
+	        transfer(a, e->at + skip * sizeof *a->at, a->at + done, n * sizeof *a->at);
+
+	if (st != TW_OK || !cpu_ns)
+		return st;
+	if (e->cpu_at)
+		return transfer(a, e->cpu_at + skip * sizeof *cpu_ns, cpu_ns, n * sizeof *cpu_ns);
+	for (uint64_t i = 0; !a->writes && i < n; i++)
+		cpu_ns[i] = -1;
+	return TW_OK;
+}
+
+/* Records in memory. */
+static void access_memory(
+        const struct access *a, const struct track *t, uint64_t first, uint64_t n, uint64_t done)
+{
+	struct record *at = t->records.at + (first - t->n_spilled);
+	int64_t *cpu_ns = t->cpu_ns ? t->cpu_ns + (first - t->n_spilled) : NULL;
+
+	memcpy(a->writes ? at : a->at + done, a->writes ? a->at + done : at, n * sizeof *at);
+	if (cpu_ns && a->cpu_ns)
+		memcpy(a->writes ? cpu_ns : a->cpu_ns + done, a->writes ? a->cpu_ns + done : cpu_ns,
+		        n * sizeof *cpu_ns);
+}
+
+/* n records from number `first` on. */
+static enum tw_status access_records(
+        const struct access *a, const struct track *t, uint64_t first, uint64_t n)
+{
+	enum tw_status st = TW_OK;
+	uint64_t done = 0;
+
+	while (st == TW_OK && done < n && first + done < t->n_spilled) {
+		const struct extent *e = extent_of(t->spilled, first + done);
+		const uint64_t skip = first + done - e->first;
+		const uint64_t some = e->n - skip < n - done ? e->n - skip : n - done;
+
+		st = access_extent(a, e, skip, some, done);
+		done += some;
+	}
+	if (st == TW_OK && done < n)
+		access_memory(a, t, first + done, n - done, done);
+	return st;
+}
+
+static bool reserve_piece(struct piece *p, uint64_t n, bool with_cpu)
+{
+	if (p->room)
+		return true;
+	p->part.records.at = tw_mem_alloc(n, sizeof *p->part.records.at);
+	p->part.cpu_ns = with_cpu ? tw_mem_alloc(n, sizeof *p->part.cpu_ns) : NULL;
+	p->room = n;
+	return p->part.records.at && (p->part.cpu_ns || !with_cpu);
+}
+
+enum tw_status tw_piece_read(const struct tw_builder *b, const struct track *t, uint64_t first,
+        struct piece *p, struct tw_err *err)
+{
+	uint64_t n = tw_piece_records(b);
+	struct access a = {.builder = b, .err = err};
+
+	p->first = first;
+	if (!t->spilled) {
+		p->part = *t;
+		p->part.n = first ? 0 : t->n;
+		return TW_OK;
+	}
+	if (!reserve_piece(p, n, t->cpu_ns))
+		return tw_oom(err);
+	a.at = p->part.records.at;
+	a.cpu_ns = p->part.cpu_ns;
+	p->part.records = t->records;
+	p->part.records.at = a.at;
+	p->part.n = n < t->n - first ? n : t->n - first;
+	return access_records(&a, t, first, p->part.n);
+}
+
+void tw_piece_done(struct piece *p)
+{
+	if (p->room) {
+		tw_mem_free(p->part.records.at);
+		tw_mem_free(p->part.cpu_ns);
+	}
+	*p = (struct piece){0};
+}
+
+bool tw_spilled_put(struct tw_builder *b, struct track *t, uint64_t first, uint64_t n,
+        struct record *at, int64_t *cpu_ns)
+{
+	const struct access a = {b, at, cpu_ns, true, &b->why};
+
+	b->status = access_records(&a, t, first, n);
+	return b->status == TW_OK;
+}
+
+/* Records that were written before one had CPU time. */
+static bool add_cpu(struct tw_builder *b, struct extent *e)
+{
+	int64_t none[CPU_AT_ONCE];
+
+	memset(none, 0xFF, sizeof none); /* -1 */
+	e->cpu_at = b->scratch_bytes;
+	for (uint64_t left = e->n; left;) {
+		const uint64_t n = left < CPU_AT_ONCE ? left : CPU_AT_ONCE;
+
+		if (!append(b, none, n * sizeof *none))
+			return false;
+		left -= n;
+	}
+	return true;
+}
+
+bool tw_spilled_prepare_moves(struct tw_builder *b, struct track *t)
+{
+	count_durations(t, t->n - t->n_spilled);
+	for (uint32_t i = 0; t->cpu_ns && i < t->spilled->n; i++)
+		if (!t->spilled->extents[i].cpu_at && !add_cpu(b, &t->spilled->extents[i]))
+			return false;
+	return true;
+}
+
+/* Drops the records that memory has no space for. */
+static void drop_rest(struct tw_builder *b, struct track *t)
+{
+	const uint64_t most =
+	        tw_builder_left_for_records(b) / tw_track_record_bytes(t) + (t->cap - t->n_spilled);
+
+	if (t->n <= most)
+		return;
+	tw_builder_repair(b, TW_REPAIR_slice_limit, TW_NO_OFFSET, t->n - most);
+	t->n = most;
+}
+
+bool tw_builder_load(struct tw_builder *b, struct track *t, bool may_drop)
+{
+	struct access a = {.builder = b, .err = &b->why};
+
+	if (may_drop)
+		drop_rest(b, t);
+	a.at = tw_mem_alloc(t->n, sizeof *a.at);
+	a.cpu_ns = t->cpu_ns ? tw_mem_alloc(t->n, sizeof *a.cpu_ns) : NULL;
+	b->status = a.at && (a.cpu_ns || !t->cpu_ns) ? access_records(&a, t, 0, t->n) : TW_NOMEM;
+	if (b->status != TW_OK) {
+		tw_mem_free(a.at);
+		tw_mem_free(a.cpu_ns);
+		return false;
+	}
+	tw_mem_free(t->records.at);
+	tw_mem_free(t->cpu_ns);
+	t->records.at = a.at;
+	t->cpu_ns = a.cpu_ns;
+	t->cap = t->n;
+	tw_spilled_free(t);
+	return true;
+}
