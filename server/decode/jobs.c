@@ -43,6 +43,10 @@
 /* What the eventfd counts for a job that was queued; a finished step counts 1. */
 #define QUEUED (UINT64_C(1) << 32)
 
+/* After a system trace of 4 GiB, and with some more for depths, at most the largest file of a
+ * child. */
+#define SCRATCH_MOST ((uint64_t)3 << 30)
+
 enum {
 	POLL_MS = 1000,
 	GATHER_MS = 50,
@@ -77,20 +81,30 @@ static void close_parts(struct running *r)
 	}
 }
 
-static json_t *trace_task(const struct tw_config *c, const struct tw_part *parts, size_t n)
+/* Decoders that run at the same time share the spare space of the disk. */
+static json_t *limits_of(const struct tw_jobs *j)
+{
+	const uint64_t spare = tw_blobs_spare_bytes(j->parts.blobs) / j->n_slots;
+	json_t *limits = tw_child_limits(j->parts.config);
+
+	(void)json_object_set_new(limits, "scratch_bytes",
+	        json_integer((json_int_t)(spare < SCRATCH_MOST ? spare : SCRATCH_MOST)));
+	return limits;
+}
+
+static json_t *trace_task(const struct tw_jobs *j, const struct tw_part *parts, size_t n)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < n; i++)
 		(void)json_array_append_new(list,
 		        json_pack("{s:s,s:s}", "part", parts[i].part, "format", parts[i].format));
-	return json_pack(
-	        "{s:s,s:o,s:o}", "kind", "trace", "parts", list, "limits", tw_child_limits(c));
+	return json_pack("{s:s,s:o,s:o}", "kind", "trace", "parts", list, "limits", limits_of(j));
 }
 
 static enum tw_status spawn(struct tw_jobs *j, struct running *r, struct tw_err *err)
 {
-	json_t *task = trace_task(j->parts.config, r->job.parts, r->job.n_parts);
+	json_t *task = trace_task(j, r->job.parts, r->job.n_parts);
 	struct tw_child_task t = {.task = task,
 	        .second = r->system_fd,
 	        .inputs = r->fds,

@@ -33,6 +33,7 @@
 #include "server/decode/jail.h"
 #include "server/decode/preflight.h"
 #include "server/decode/preflight_protocol.h"
+#include "server/decode/scratch_file.h"
 #include "server/decode/worker_internal.h"
 #include "server/export/perfetto/system/export_system.h"
 #include "server/export/perfetto/system/export_system_facts.h"
@@ -42,6 +43,8 @@
 enum { ANSWER_FD = 1, TASK_FD = 3, SYSTEM_FD = 5 };
 enum { READ_BYTES = 1 << 20 };
 enum { MORE_CPU_S = 1, MORE_WALL_S = 10 };
+/* In SYSTEM_FD: no system trace reaches it, and the rest of the largest file is enough. */
+#define SCRATCH_FROM ((uint64_t)4 << 30)
 
 static bool input_failed; /* included in the answer */
 /* In a copy of a template they are prepared: one per trace of a group. */
@@ -154,6 +157,7 @@ struct job {
 	struct tw_trace_facts facts;
 	int system_fd;         /* the device's system trace; -1: none */
 	uint64_t system_bytes; /* of the system trace, written to SYSTEM_FD: it was in an archive */
+	struct tw_scratch_file scratch; /* of the builder, at the end of SYSTEM_FD */
 };
 
 static enum tw_status decode_part(struct job *j, const json_t *part, int fd, struct tw_err *err)
@@ -229,7 +233,11 @@ static void side_of_bundle(void *arg, enum tw_bundle_side what)
 
 static enum tw_status copy_system(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
 {
-	((struct bundle_input *)arg)->job->system_bytes += n;
+	struct job *j = ((struct bundle_input *)arg)->job;
+
+	j->system_bytes += n;
+	if (j->system_bytes > SCRATCH_FROM)
+		return tw_fail(err, TW_TOO_LARGE, "the system trace exceeds 4 GiB");
 	return tw_worker_write(SYSTEM_FD, p, n, err);
 }
 
@@ -427,6 +435,8 @@ static enum tw_status write_trace(struct job *j, struct tw_err *err)
 	if (st == TW_OK)
 		st = tw_builder_write(j->builder, tw_trace_writer_out(*j->writer), err);
 	if (st == TW_OK)
+		st = tw_scratch_file_end(&j->scratch, j->system_bytes, err);
+	if (st == TW_OK)
 		st = write_system(j, *j->writer, err);
 	if (st == TW_OK)
 		st = tw_trace_writer_commit(*j->writer, &j->facts, err);
@@ -438,10 +448,13 @@ static enum tw_status write_trace(struct job *j, struct tw_err *err)
 static enum tw_status decode_and_write(
         struct job *j, const json_t *parts, json_t **ret, struct tw_err *err)
 {
+	const struct tw_scratch scratch = tw_scratch_file(&j->scratch);
 	enum tw_status st;
 
 	j->arena = tw_arena_new(j->limits.max_memory_bytes);
 	j->builder = j->arena ? tw_builder_new(&j->limits) : NULL;
+	if (j->builder)
+		tw_builder_use_scratch(j->builder, &scratch);
 	st = j->builder ? decode_parts(j, parts, err) : tw_oom(err);
 	tw_crash_point("child_decoded");
 	if (st == TW_OK)
@@ -456,8 +469,11 @@ static enum tw_status decode_and_write(
 /* Number `i` of n. */
 static struct job begin_job(const json_t *task, size_t i, size_t n)
 {
+	const json_t *limits = json_object_get(task, "limits");
+
 	return (struct job){.system_fd = -1,
-	        .limits = tw_worker_limits(json_object_get(task, "limits")),
+	        .scratch = {SYSTEM_FD, SCRATCH_FROM, number(limits, "scratch_bytes"), false},
+	        .limits = tw_worker_limits(limits),
 	        .input = TW_WORKER_INPUT + (int)i,
 	        .output = i ? TW_WORKER_INPUT + (int)(n + i) - 1 : TW_WORKER_OUTPUT,
 	        .writer = &writers[i],

@@ -259,6 +259,17 @@ enum tw_status tw_blobs_check_room(const struct tw_blobs *b, uint64_t bytes, str
 	return check_room(b, bytes, err);
 }
 
+uint64_t tw_blobs_spare_bytes(const struct tw_blobs *b)
+{
+	struct tw_disk d;
+	uint64_t held;
+
+	if (!tw_disk_of(b->dir, &d))
+		return 0;
+	held = d.total_bytes / 100 * b->min_free_percent;
+	return d.free_bytes > held ? d.free_bytes - held : 0;
+}
+
 void tw_spool_path(struct tw_blobs *b, const char *name, char *out, size_t cap)
 {
 	(void)snprintf(out, cap, "%s/%s/%s", b->dir, b->spool, name);

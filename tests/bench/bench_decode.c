@@ -25,6 +25,7 @@
 
 #include "decoder/decoder.h"
 #include "decoder/trace/builder.h"
+#include "server/decode/scratch_file.h"
 #include "server/query/query.h"
 #include "server/trace/trace_file.h"
 
@@ -122,10 +123,13 @@ static void push_all(struct tw_decoder *d, const uint8_t *p, size_t len)
 
 static void decode_once(const uint8_t *p, size_t len, const char *path, struct steps *ret)
 {
+	FILE *scratch = tmpfile();
 	struct tw_limits limits = tw_limits_default();
 	struct tw_arena *a = tw_arena_new(limits.max_memory_bytes);
 	struct tw_builder *b = tw_builder_new(&limits);
 	struct tw_decoder *d = tw_decoder_new(a, &limits, NULL, NULL, tw_builder_sink(b));
+	struct tw_scratch_file file = {.fd = fileno(scratch), .max_bytes = UINT64_MAX};
+	const struct tw_scratch records = tw_scratch_file(&file);
 	struct tw_trace_writer *w = NULL;
 	struct tw_trace_facts facts = {"btrace2", len, 0, TW_DECODER_VERSION};
 	struct tw_trace_file *f = NULL;
@@ -136,6 +140,9 @@ static void decode_once(const uint8_t *p, size_t len, const char *path, struct s
 	double t1;
 	double t2;
 
+	if (!scratch)
+		die("tmpfile", NULL);
+	tw_builder_use_scratch(b, &records);
 	push_all(d, p, len);
 	facts.decoded_bytes = tw_decoder_bytes(d);
 	tw_decoder_free(d);
@@ -151,6 +158,7 @@ static void decode_once(const uint8_t *p, size_t len, const char *path, struct s
 	tw_trace_writer_free(w);
 	tw_builder_free(b);
 	tw_arena_free(a);
+	(void)fclose(scratch);
 	if (stat(path, &st) != 0 || tw_trace_file_open(path, &f, &err))
 		die("opening", &err);
 	ret->bytes = (uint64_t)st.st_size;
