@@ -237,13 +237,15 @@ void tw_blob_drop_end(struct tw_blobs *b)
 static enum tw_status check_room(const struct tw_blobs *b, uint64_t bytes, struct tw_err *err)
 {
 	enum tw_status st = tw_blobs_check_reserve(b, err);
-	struct tw_disk d;
+	struct tw_disk d, left;
 
 	if (st != TW_OK)
 		return st;
 	if (!tw_disk_of(b->dir, &d))
 		return tw_store_fail_errno("statvfs", b->dir, err);
-	if (tw_disk_free_percent(&d) < b->min_free_percent &&
+	left = (struct tw_disk){.size_bytes = d.size_bytes,
+	        .free_bytes = d.free_bytes > bytes ? d.free_bytes - bytes : 0};
+	if (tw_disk_free_percent(&left) < b->min_free_percent &&
 	        !(b->engine->yield && b->engine->yield(b->store)))
 		return tw_fail(err, TW_FULL,
 		        "less than %u %% of the disk is free: uploads are refused until there is "

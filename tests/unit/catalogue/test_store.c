@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "server/base/file/disk.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/storage/catalogue_files.h"
@@ -25,6 +26,7 @@
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/ingest/upload_meta.h"
 #include "server/storage/blob.h"
+#include "server/storage/blob_piece.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"
 
@@ -584,6 +586,27 @@ static void test_blobs(void **state)
 	close_store(&s);
 }
 
+/* A temporary file must leave the space below which uploads are refused. */
+static void test_space_of_scratch(void **state)
+{
+	struct tw_blobs *b;
+	struct tw_disk d;
+	struct store s;
+	int fd = -1;
+
+	(void)state;
+	open_store(&s);
+	assert_true(tw_disk_of(s.dir, &d));
+	assert_true(tw_disk_free_percent(&d) > 2);
+	assert_int_equal(tw_blobs_open(s.dir, 2, &b, NULL), TW_OK);
+	assert_int_equal(tw_piece_scratch(b, 0, &fd, NULL), TW_OK);
+	(void)close(fd);
+	assert_int_equal(
+	        tw_piece_scratch(b, d.free_bytes - d.size_bytes / 100, &fd, NULL), TW_FULL);
+	assert_null(tw_blobs_close(b));
+	close_store(&s);
+}
+
 /* Whichever allocation fails, an upload is in the catalogue once or not at all, and the next try
  * goes through. */
 static void test_no_memory(void **state)
@@ -679,6 +702,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_project_is_gone),
         cmocka_unit_test(test_shared_blob),
         cmocka_unit_test(test_blobs),
+        cmocka_unit_test(test_space_of_scratch),
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_no_memory_to_hash),
 };
