@@ -538,6 +538,7 @@ void tw_reply_error(struct tw_req *r)
 		tw_req_set_header(r, "Retry-After", "60");
 	if (r->refused == TW_NO_TOKEN)
 		tw_req_set_header(r, "WWW-Authenticate", "Bearer realm=\"tracewell\"");
+	tw_req_unset_header(r, "Content-Disposition"); /* a browser would save the error */
 	r->own_encoding = false;
 	offset = r->err.offset == TW_NO_OFFSET ? json_null()
 	                                       : json_integer((json_int_t)r->err.offset);

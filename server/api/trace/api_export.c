@@ -1,6 +1,7 @@
 /*
  * api_export.c - a trace in other tools' formats, and links by which those tools fetch it.
  */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -73,7 +74,13 @@ static const struct tw_param raw_params[] = {
 
 static enum tw_status open_file(void *arg, uint64_t bytes, int *ret_fd, struct tw_err *err)
 {
-	return tw_piece_scratch(arg, bytes, ret_fd, err);
+	const enum tw_status st = tw_piece_scratch(arg, bytes, ret_fd, err);
+
+	return st == TW_FULL
+	               ? tw_fail(err, st,
+	                         "the server's disk has too little space for this file; other "
+	                         "formats need none")
+	               : st;
 }
 
 static enum tw_status read_query(
@@ -140,6 +147,27 @@ static enum tw_status open_download(struct tw_view *v, struct download *d, struc
 	return TW_OK;
 }
 
+/* No deadline while the file is made: other kinds have none either while they are sent.  Those are
+ * made in pieces between other queries, a file at once: so half of the threads may make one. */
+static enum tw_status reply_with_file(struct tw_req *r, struct download *d, struct tw_err *err)
+{
+	static atomic_uint being_made;
+	const unsigned most = (tw_api_of(r)->config->query_threads + 1) / 2;
+	struct tw_work_limit limit = tw_work_limit();
+	enum tw_status st;
+
+	limit.until_ms = 0;
+	if (atomic_fetch_add(&being_made, 1) < most) {
+		tw_work_limit_set(limit);
+		st = tw_req_reply_stream(r, d->kind->type, !d->kind->packed, &stream, d, err);
+	} else {
+		download_free(d);
+		st = tw_fail(err, TW_BUSY, "other files of this kind are being made: retry later");
+	}
+	(void)atomic_fetch_sub(&being_made, 1);
+	return st;
+}
+
 static enum tw_status answer(struct tw_req *r, struct tw_err *err)
 {
 	const char *disposition;
@@ -160,20 +188,15 @@ static enum tw_status answer(struct tw_req *r, struct tw_err *err)
 		tw_mem_free(d);
 		return st;
 	}
-	/* no deadline while the file is made: other kinds have none either while they are sent */
-	if (d->kind->of_file) {
-		struct tw_work_limit limit = tw_work_limit();
-
-		limit.until_ms = 0;
-		tw_work_limit_set(limit);
-	}
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) not NULL if st is TW_OK */
 	suffix = d->kind->suffix;
 	disposition = tw_arena_printf(tw_req_arena(r), "attachment; filename=\"%s\"",
 	        tw_api_file_name(r, &v.row, suffix));
 	if (disposition)
 		tw_req_set_header(r, "Content-Disposition", disposition);
-	return tw_req_reply_stream(r, d->kind->type, !d->kind->packed, &stream, d, err);
+	return d->kind->of_file
+	               ? reply_with_file(r, d, err)
+	               : tw_req_reply_stream(r, d->kind->type, !d->kind->packed, &stream, d, err);
 }
 
 /* --- tickets --- */

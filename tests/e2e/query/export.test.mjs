@@ -465,3 +465,26 @@ test('inlined methods are the same in all views and exports, and outlines in non
 	tracewell('perfetto', file, '--retrace', map, '-o', out);
 	assert.deepEqual(ms(await table(s, (await s.trace(fs.readFileSync(out), {})).id)), want);
 });
+
+test('databases being made leave threads to other queries, and space to uploads', async (t) => {
+	const data = newFolder(t, 'tracewell-export-');
+	let s = await startServer(t, { data, args: ['--min-free', '0', '--query-threads', '2'] });
+	const { id } = await s.trace(sampleTrace(200000));
+	const get = () => s.get(`/api/v1/traces/${id}/export/sqlite`);
+	const answers = await Promise.all([get(), get(), get(), get()]);
+	const refused = answers.filter((a) => a.status !== 200);
+	assert.ok(refused.length > 0 && refused.length < answers.length, answers.map((a) => a.status).join());
+	for (const a of refused) {
+		assert.equal(a.status, 503, a.text);
+		assert.equal(a.json.error.message, 'other files of this kind are being made: retry later');
+		assert.equal(a.headers.get('retry-after'), '1');
+	}
+	assert.equal((await get()).status, 200);
+
+	await s.stop();
+	s = await startServer(t, { data, args: ['--min-free', '99'] });
+	const full = await get();
+	assert.equal(full.status, 507);
+	assert.equal(full.json.error.message, "the server's disk has too little space for this file; other formats need none");
+	assert.equal(full.headers.get('content-disposition'), null, 'a browser would save the error');
+});
