@@ -333,8 +333,8 @@ void tw_spilled_free(struct track *t);
 /* Before the records are moved: counts those in memory in by_bits, and makes space for CPU times of
  * all if some have one. */
 bool tw_spilled_prepare_moves(struct tw_builder *b, struct track *t);
-/* Reads all records into memory.  Those that do not fit are dropped and counted, if `may_drop`. */
-bool tw_builder_load(struct tw_builder *b, struct track *t, bool may_drop);
+/* Reads all records into memory.  Those that do not fit are dropped and counted. */
+bool tw_builder_load(struct tw_builder *b, struct track *t);
 /* Replaces records. */
 bool tw_spilled_put(struct tw_builder *b, struct track *t, uint64_t first, uint64_t n,
         struct record *at, int64_t *cpu_ns);

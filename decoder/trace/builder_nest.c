@@ -523,7 +523,7 @@ static enum tw_status open_whole(struct nest *n, struct tw_builder *b, uint64_t 
 	enum tw_status st = TW_OK;
 	bool moved = false;
 
-	if (t->spilled && !tw_builder_load(b, t, left == t->n))
+	if (t->spilled && !tw_builder_load(b, t))
 		return b->status;
 	n->depths = tw_mem_alloc(t->n, sizeof *n->depths);
 	if (!n->depths)

@@ -258,12 +258,11 @@ static void drop_rest(struct tw_builder *b, struct track *t)
 	t->n = most;
 }
 
-bool tw_builder_load(struct tw_builder *b, struct track *t, bool may_drop)
+bool tw_builder_load(struct tw_builder *b, struct track *t)
 {
 	struct access a = {.builder = b, .err = &b->why};
 
-	if (may_drop)
-		drop_rest(b, t);
+	drop_rest(b, t);
 	a.at = tw_mem_alloc(t->n, sizeof *a.at);
 	a.cpu_ns = t->cpu_ns ? tw_mem_alloc(t->n, sizeof *a.cpu_ns) : NULL;
 	b->status = a.at && (a.cpu_ns || !t->cpu_ns) ? access_records(&a, t, 0, t->n) : TW_NOMEM;

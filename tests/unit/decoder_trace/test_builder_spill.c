@@ -10,7 +10,7 @@
 
 #include "decoder/formats/sink.h"
 #include "decoder/limits.h"
-#include "decoder/trace/builder.h"
+#include "decoder/trace/builder_internal.h"
 #include "tests/fixtures/reported.h"
 #include "tests/fixtures/scratch.h"
 #include "tests/fixtures/trace_model.h"
@@ -378,6 +378,30 @@ static void test_does_not_fit(void **state)
 	does_not_fit(false);
 }
 
+/* Scratch may hold more calls than memory: if two overlap, those that do not fit are dropped. */
+static void test_overlap_does_not_fit(void **state)
+{
+	static const int overlaps[] = {5, CALLS / 2, CALLS - 1};
+	enum { KEPT = CALLS / 4 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof overlaps / sizeof *overlaps; i++) {
+		struct tw_limits l = tw_limits_default();
+		struct scratch s;
+		struct trace_log log;
+		struct tw_builder *b = builder_of(emit_overlap, &overlaps[i], &l, &s, 1 << 10);
+
+		b->limits.max_memory_bytes = 2 * (b->record_bytes + KEPT * sizeof(struct record));
+		trace_log_init(&log);
+		assert_int_equal(tw_builder_write(b, &log.out, NULL), TW_OK);
+		assert_in_range(log.info.slices, KEPT, KEPT + 100);
+		assert_int_equal(log.repairs[TW_REPAIR_slice_limit], CALLS - log.info.slices);
+		trace_log_done(&log);
+		tw_builder_free(b);
+		scratch_done(&s);
+	}
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_models),
         cmocka_unit_test(test_forms),
@@ -385,6 +409,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_failures),
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_does_not_fit),
+        cmocka_unit_test(test_overlap_does_not_fit),
 };
 
 UNIT_TESTS("builder_spill", tests)
