@@ -371,6 +371,14 @@ for (const [scheme, width] of [['light', 390], ...THEMES])
 		const page = await open('/fleet/compare', scheme, width);
 		await whole(page);
 		assert.deepEqual([await unreadable(page), await violations(page)], [[], []]);
+		if (width === 390) {
+			const verdict = await page.locator('.verdict-line').boundingBox();
+			assert.ok(verdict.y + verdict.height < 844 && (await page.locator('#methods tr[data-method]').count()) <= 5, 'the verdict is on the first screen, few methods follow');
+			assert.ok(!(await page.locator('#lengths .whisker').first().isVisible()));
+			await page.locator('#lengths summary').click();
+			await page.locator('#lengths .whisker').first().waitFor();
+			assert.deepEqual([await unreadable(page), await violations(page)], [[], []]);
+		}
 		await page.goto(`${server.url}${ADDRESS}&method=com.shop.Repo.load`);
 		await whole(page);
 		await page.waitForSelector('[data-one] [data-stat=p50]');

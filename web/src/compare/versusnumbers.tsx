@@ -1,10 +1,12 @@
 // Durations of both sides: number of traces, devices, quantiles with confidence intervals.
+import type { ComponentChildren } from 'preact';
 import { get } from '../api/api';
 import { classWord } from '../api/classes';
 import { count, DAY_MS, duration, percent, signed } from '../i18n/format';
 import { Cards } from '../ui/cards';
 import { useMore } from '../ui/held';
-import { Panel, Pending, useLoad } from '../ui/parts';
+import { narrow } from '../ui/narrow';
+import { Pending, useLoad } from '../ui/parts';
 import { link, text } from '../ui/route';
 import { tr } from '../i18n/strings/versus';
 import { axisOf, between, leftOut, placeOn, reportedIn, reportedOf, severalScenarios, verdictOf, WHERE, type Axis, type Interval, type Mix, type Reported, type Scenario, type Stat, type Versus } from './versusdoc';
@@ -18,6 +20,12 @@ const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 const FILTERS: Record<string, string> = { app: tr('app'), build: tr('build'), class: tr('device class'), OS: 'Android' };
 /** The server's words for a side. */
 const labelOf = (s: string) => (s === 'all' ? tr('all') : s.replace(/(^|, )(app|build|class|OS) /g, (_, c, w) => `${c}${FILTERS[w]} `));
+
+/** A section, folded on a phone, where the verdict and the methods come first. */
+function Folded({ title, id, of, children }: { title: string; id?: string; of: string; children: ComponentChildren }) {
+	return narrow.value ? <details class={of} id={id}><summary><h2>{title}</h2></summary>{children}</details>
+		: <section class={of} id={id} aria-label={title}><h2>{title}</h2>{children}</section>;
+}
 
 export function SideCard({ v, side }: { v: Versus; side: 'a' | 'b' }) {
 	const s = v[side];
@@ -46,14 +54,13 @@ export function MixCard({ v }: { v: Versus }) {
 	const several = severalScenarios(v.mix);
 	const share = (w: number | null, left: boolean) => (left || w === null ? '–' : percent(w));
 	return (
-		<section class="side" aria-label={tr('Mix')}>
-			<h2>{tr('Mix')}</h2>
+		<Folded of="side" title={tr('Mix')}>
 			<table class="mix"><thead><tr>{several && <th>{tr('Scenario')}</th>}<th>{tr('Class')}</th><th class="num">A</th><th class="num">B</th><th class="num">{tr('Counts as')}</th></tr></thead>
 				<tbody>{strata.slice(0, max).map((c) => <tr key={`${c.scenario}/${c.class}`}>{several && <td class="anywhere">{c.scenario || tr('no scenario')}</td>}<td>{c.class ? classWord(c.class) : tr('not given')}</td><td class="num">{count(c.a_traces)}</td><td class="num">{count(c.b_traces)}</td>
 					<td class="num">{share(c.a_weight, c.excluded)}{!corrected && !c.excluded && <span class="quiet"> / {share(c.b_weight, c.excluded)}</span>}</td></tr>)}</tbody></table>
 			{strata.length > max && <div class="row"><button class="small" onClick={() => more(max * 4)}>{tr('Show more')}</button></div>}
 			<p class="quiet">{mixText(v.mix)}</p>
-		</section>
+		</Folded>
 	);
 }
 
@@ -75,7 +82,7 @@ function Value({ i }: { i: Interval }) {
 	return <>{i.value === null ? '–' : duration(i.value)}{i.low !== null && <div class="quiet within">{between(i, duration)}</div>}</>;
 }
 
-function Row({ name, s, x, head, open }: { name: string; s: Stat; x: Axis; head?: preact.ComponentChildren; open?: Reported }) {
+function Row({ name, s, x, head, open }: { name: string; s: Stat; x: Axis; head?: ComponentChildren; open?: Reported }) {
 	const said = verdictOf(s);
 	const change = s.change.value === null ? '–' : signed(s.change.value);
 	return (
@@ -111,7 +118,7 @@ export function Quantiles({ v }: { v: Versus }) {
 	});
 	const x = axisOf(both.slice(0, max).flatMap((c) => statsOf(c).map(([, s]) => s)));
 	return (
-		<Panel title={tr('Durations')} id="lengths">
+		<Folded of="panel" title={tr('Durations')} id="lengths">
 			{both.length > 0 && <Cards of="stats" label={tr('Durations')}>
 				<thead><tr><th>{tr('Scenario')}</th><th><span class="hidden">{tr('Quantile')}</span></th>{HEADS}</tr></thead>
 				{both.slice(0, max).map((c) => <tbody key={c.scenario} data-scenario={c.scenario}>{statsOf(c).map(([name, s, open], i) => <Row key={name} name={name} s={s} x={x} open={open} head={i === 0 && <Head c={c} />} />)}</tbody>)}
@@ -119,7 +126,7 @@ export function Quantiles({ v }: { v: Versus }) {
 			{both.length > max && <div class="row"><button class="small" onClick={() => more(max * 4)}>{tr('Show more of {both} scenarios', { both: count(both.length) })}</button></div>}
 			{alone.length > 0 && <p class="quiet anywhere">{tr.rich('Only on one side: {alone}{alone2}.', { alone: alone.slice(0, 20).map((c) => `${c.scenario || tr('no scenario')} (${c.a_traces ? tr('{a_traces} in A', { a_traces: count(c.a_traces) }) : tr('{b_traces} in B', { b_traces: count(c.b_traces) })})`).join(', '), alone2: alone.length > 20 && tr(' and more') })}</p>}
 			<p class="quiet">{tr('Percentiles are accurate to within {error}. A change is called slower or faster when its interval excludes 0. A change with a link shows the open regression’s values, which are compared per device class.', { error: percent(v.error) })}</p>
-		</Panel>
+		</Folded>
 	);
 }
 

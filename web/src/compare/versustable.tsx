@@ -5,13 +5,14 @@ import { count, duration, percent, signed, withoutParameters } from '../i18n/for
 import { Cards } from '../ui/cards';
 import { matching } from '../ui/matching';
 import { Filter } from '../ui/filter';
+import { narrow } from '../ui/narrow';
 import { Choice, Copy, MethodName, Panel, Sorted } from '../ui/parts';
 import { number, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/versus';
 import { isAlone, reportedIn, sorted, type Key, type Mean, type Method, type Reported, type Versus } from './versusdoc';
 import { ReportedIn } from './versusnumbers';
 
-const STEP = 25;
+const [STEP, FEW] = [25, 5]; // rows at first; on a phone, where a row is a block
 export const METHODS_MAX = 1000; // per response
 export const ONLY: [string, string][] = [['all', tr('All')], ['slower', tr('Slower')], ['faster', tr('Faster')], ['new', tr('New')], ['removed', tr('Removed')], ['significant', tr('Significant')]];
 const COLUMNS: [Key, string][] = [['name', tr('Method')], ['self_a', tr('Self A')], ['self_b', tr('Self B')], ['self_change', tr('Self change')], ['total_a', tr('Total A')], ['total_b', tr('Total B')], ['total_change', tr('Total change')],
@@ -81,7 +82,7 @@ function useShown(v: Versus): Method[] {
 
 export function VersusTable({ v, busy, detail }: { v: Versus; busy: boolean; detail: Detail }) {
 	const only = ONLY.some(([k]) => k === text('only')) ? text('only') : 'all';
-	const rows = Math.max(1, number('rows') ?? STEP);
+	const rows = Math.max(1, number('rows') ?? (narrow.value ? FEW : STEP));
 	const list = useShown(v);
 	const { key, down } = useOrder();
 	const heads = { now: { sort: key, order: down ? 'desc' : 'asc' }, standard: STANDARD };
