@@ -23,7 +23,7 @@ const NOT_RUN = [
 	['deploy/guides/source.md', 'tracewell serve --data data --repositories', 'stays in the foreground: source.test.mjs'],
 	['deploy/guides/source.md', 'tracewell doctor --repositories', 'a folder of the reader: doctor.test.mjs'],
 	['deploy/guides/retention.md', 'echo old-app', 'a project of the reader: project_delete.test.mjs'],
-	['deploy/guides/retention.md', 'curl -H "Authorization: Bearer $ADMIN" -OJ "$URL/api/v1/quarantine/', 'needs a trace of which decoders died: quarantine.test.mjs'],
+	['deploy/guides/retention.md', 'curl --fail -H "Authorization: Bearer $ADMIN" -OJ "$URL/api/v1/quarantine/', 'needs a trace of which decoders died: quarantine.test.mjs'],
 	['deploy/guides/retention.md', 'curl -X POST -H "Authorization: Bearer $ADMIN" "$URL/api/v1/quarantine/', 'needs a trace of which decoders died: quarantine.test.mjs'],
 	['deploy/guides/storage.md', 'export AWS_ACCESS_KEY_ID', 'needs a store: storage.test.mjs has one'],
 	['deploy/guides/storage.md', 'tracewell serve --data data --blobs', 'needs a store: storage.test.mjs has one'],
@@ -70,7 +70,7 @@ test('blocks that look like commands are marked as shell', () => {
 });
 
 const MAIN = 4711;
-const methods = ['# 11111111-2222-3333-4444-555555555555', '1,1,com.app.Main onCreate ()V', '2,1,com.shop.Repo load ()V', '3,1,com.app.A b ()V', ''].join('\n');
+const methods = ['# 11111111-2222-3333-4444-555555555555', '1,1,com.acme.shop.App onCreate ()V', '2,1,com.acme.shop.data.JsonParser parse ()V', '3,1,com.acme.shop.data.Prefs load ()V', ''].join('\n');
 const recording = (load) => btrace([[MAIN, 2, 1_001_000_000, load], [MAIN, 3, 1_001_000_000 + load, 90_000_000], [MAIN, 1, 1_000_000_000, load + 100_000_000], [MAIN, 1, 2_500_000_000, 1000]], { pid: MAIN });
 
 /* Files that the documents assume: a recording, a checkout of the app, a fleet of two versions. */
@@ -81,7 +81,7 @@ async function prepare(t, s) {
 	write('rhea-atrace.bin.zst', zstd(recording(60_000_000)));
 	write('methodMapping.txt', methods);
 	write('methodMapping.txt.zst', zstd(Buffer.from(methods)));
-	write('mapping.txt', 'com.shop.Repo -> a.a:\n    void load() -> a\n');
+	write('mapping.txt', 'com.acme.shop.data.JsonParser -> a.a:\n    void parse() -> a\n');
 	write('threads.txt', `${MAIN},main\n4712,RenderThread\n`);
 	write('password', 'correct horse battery\n'.repeat(4));
 	write('home/.keep', ''); // without files of the user who runs the tests
@@ -92,15 +92,15 @@ async function prepare(t, s) {
 	fs.symlinkSync(s.data, path.join(at, 'data'));
 	for (const args of [['init', '-q'], ['-c', 'user.name=a', '-c', 'user.email=a@example.com', 'commit', '-q', '--allow-empty', '-m', 'app: Begin']]) execFileSync('git', args, { cwd: at });
 	const key = s.key('ingest', 'default');
-	for (const version of ['8.3.0', '8.3.1']) {
+	for (const version of ['8.3.0', '8.4.0']) {
 		await s.put(`/api/v1/builds/fleet-${version}/methods`, methods, { key });
 		for (let i = 0; i < 24; i++)
-			await s.post('/api/v1/traces', recording(60_000_000 + i * 100_000 + (version === '8.3.1' ? 30_000_000 : 0)), { key,
-				query: { app: 'com.shop', version_name: version, build_id: `fleet-${version}`, scenario: 'cold_start', device: 'Pixel 3a' } });
+			await s.post('/api/v1/traces', recording(60_000_000 + i * 100_000 + (version === '8.4.0' ? 30_000_000 : 0)), { key,
+				query: { app: 'com.acme.shop', version_name: version, build_id: `fleet-${version}`, scenario: 'cold_start', device: 'Pixel 3a' } });
 	}
 	const read = s.key('read', 'default');
 	await until(async () => {
-		const { json } = await s.get('/api/v1/fleet/methods?q=com.shop.Repo.load', { key: read });
+		const { json } = await s.get('/api/v1/fleet/methods?q=com.acme.shop.data.JsonParser.parse', { key: read });
 		return json?.traces === 48 && json.methods[0]?.resolved ? true : undefined;
 	}, 'the fleet is counted', 120);
 	await s.ask('PUT', '/api/v1/fleet/labels', { key: s.key('admin', 'default'), body: JSON.stringify({ labels: ['experiment'] }) });
@@ -111,7 +111,7 @@ async function prepare(t, s) {
 const SETUP = `
 set -eu -o pipefail
 shopt -s expand_aliases
-curl() { command curl -sS --fail-with-body "$@"; }
+curl() { case " $* " in *" --fail "*) command curl -sS "$@" ;; *) command curl -sS --fail-with-body "$@" ;; esac; }
 `;
 
 function runDocument(commands, s, cwd) {
