@@ -120,6 +120,12 @@ test('the longest wait of a lock in traces with calls is shown among the events'
 	const row = page.locator('.panel tr.go');
 	await row.filter({ hasText: 'Store.put' }).first().waitFor();
 	assert.equal(await row.filter({ hasNotText: 'Store.put' }).count(), 0, 'only waits for this lock');
+	await row.first().getByRole('button').click();
+	await page.waitForURL(/[?&]from=/);
+	await page.locator('.top a.brand').click();
+	await page.getByRole('heading', { name: 'Overview' }).waitFor();
+	await settled(page);
+	assert.equal(new URL(page.url()).search, '', 'the view of the trace is not written into the address of the next page');
 	await done(page, t);
 });
 

@@ -16,7 +16,7 @@ import { MethodMenu, type About } from '../parts/methodmenu';
 import { Minimap } from './minimap';
 import { parseCall } from '../state/selection';
 import { Failure, useSize, useWidth } from '../../ui/parts';
-import { number, query, set, text } from '../../ui/route';
+import { number, path, query, set, text, type Changes } from '../../ui/route';
 import { Scene, type Hover } from './scene';
 import { RULER } from './scenedraw';
 import type { Progress } from '../worker/store';
@@ -63,6 +63,8 @@ type News = ReturnType<typeof useNews>;
 /** The scene and what steers it, for as long as this trace is shown. */
 function useScene(p: TimelineProps, presence: Presence, news: News, point: (s: Shown | null) => void, tell: (said: string) => void, ask: (about: About) => void, about: (t: AboutThread) => void) {
 	const made = useMemo(() => {
+		const page = path.peek();
+		const write = (changes: Changes) => path.peek() === page && set(changes); // it may end moving after the page was left
 		const control = new Control(point, tell, ask, about);
 		const kinds = { thread: presence.of(['state', ...SPAN_KINDS, 'counter']), trace: presence.of(TRACE_KINDS), counters: presence.counters.has(null) };
 		const calls = p.threads.some((t) => t.slices > 0);
@@ -73,10 +75,10 @@ function useScene(p: TimelineProps, presence: Presence, news: News, point: (s: S
 		};
 		const tiles: Tiles = new Tiles(p.id, p.whole, kinds, came, (why) => news.fail({ tid: null, lanes: true, message: why.message }));
 		const scene: Scene = new Scene(p.id, currentProject(), p.whole, tiles, {
-			view: (v) => set(addressOf(v)),
+			view: (v) => write(addressOf(v)),
 			top: (px) => {
 				news.scrolled(Math.round(px / 100) * 100);
-				set({ y: px > 0 ? Math.round(px) : null });
+				write({ y: px > 0 ? Math.round(px) : null });
 			},
 			progress: (tid, q) => {
 				news.report((m) => new Map(m).set(tid, q));
