@@ -48,6 +48,7 @@ test('of a setting only what differs from the older entry is shown', () => {
 	assert.equal(facts(since(newer, older)), 'Delete traces older than: 90 days');
 	assert.equal(facts(since(older, older)), '');
 	assert.equal(facts(since(set({ hour: 8 }), set({ hour: 8, url: 'x' }))), 'url none');
+	assert.equal(facts(since(set({ url: '' }), set({ url: 'x' }))), 'url none');
 	assert.deepEqual([since(newer), since(newer, set('{"rules":[{"id":"io","ti')), since(entry({}), entry({}))], [newer, newer, entry({})]);
 });
 

@@ -250,9 +250,13 @@ enum tw_status tw_catalogue_triage(struct tw_catalogue *c, const char *project_i
 		}
 	for (size_t i = 0; i < n && st == TW_OK; i++) {
 		const struct tw_triage_item *of = &items[i];
+		const int64_t muted_ms = of->what.muted_until_ms;
+		char number[TW_NUMBER_BYTES];
 		const struct tw_change change = {kinds[of->kind].action, project_id, of->id,
 		        .facts = {{"status", tw_regress_status_names[of->what.status]},
-		                {"owner", of->what.owner}}};
+		                {"owner", of->what.owner},
+		                {"muted_until_ms",
+		                        muted_ms ? tw_cat_number(muted_ms, number) : NULL}}};
 
 		st = kinds[of->kind].apply(w, project_id, of->id, &of->what, err);
 		if (st == TW_OK)

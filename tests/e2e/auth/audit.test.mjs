@@ -72,6 +72,7 @@ function changes(v) {
 		['DELETE /api/v1/webhooks/{hook}', 'webhook.remove', () => `/api/v1/webhooks/${v.hook}`, undefined, () => v.hook],
 		['PATCH /api/v1/regressions/{regression}', 'regression.change', () => `/api/v1/regressions/${v.regression}`, { owner: 'ann', status: 'acknowledged' }, () => v.regression, { status: 'acknowledged', owner: 'ann' }],
 		['PATCH /api/v1/inbox', 'regression.change', '/api/v1/inbox', () => ({ items: [{ kind: 'regression', id: v.regression }], status: 'fixed' }), () => v.regression, { status: 'fixed', owner: 'ann' }],
+		['PATCH /api/v1/inbox', 'regression.change', '/api/v1/inbox', () => ({ items: [{ kind: 'regression', id: v.regression }], muted_until_ms: 4102444800000 }), () => v.regression, { status: 'fixed', owner: 'ann', muted_until_ms: '4102444800000' }],
 		['POST /api/v1/alerts/rules', 'alert.create', '/api/v1/alerts/rules', { name: 'start', kind: 'duration', threshold: 800 }, undefined, { name: 'start', kind: 'duration' }],
 		['PATCH /api/v1/alerts/rules/{rule}', 'alert.change', () => `/api/v1/alerts/rules/${v.rule}`, { name: 'starts' }, () => v.rule, { name: 'starts' }],
 		['DELETE /api/v1/alerts/rules/{rule}', 'alert.remove', () => `/api/v1/alerts/rules/${v.rule}`, undefined, () => v.rule],

@@ -77,7 +77,7 @@ function member(name: string, v: unknown): string {
 	if (field) return `${NAMED[name] ?? field.label}: ${v === null ? field.empty : `${shown(Number(v), field.scale)} ${field.unit}`}`;
 	if (name === 'max_age_s') return tr('polled every {n} minutes', { n: Number(v) / 60 });
 	if (name === 'min_change' || name === 'min_share') return `${words} ${percent(Number(v))}`;
-	if (v === null) return `${words} ${tr('none')}`;
+	if (v === null || v === '') return `${words} ${tr('none')}`;
 	if (Array.isArray(v)) return `${words} ${v.map((r) => (r as { name?: string }).name ?? (r as { title?: string }).title ?? JSON.stringify(r)).join(COMMA) || tr('none')}`;
 	if (typeof v === 'boolean') return `${words}: ${v ? tr('yes') : tr('no')}`;
 	return `${words} ${typeof v === 'number' ? Number(v.toPrecision(DIGITS)) : typeof v === 'object' ? JSON.stringify(v) : v}`;
