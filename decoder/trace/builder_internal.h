@@ -330,6 +330,9 @@ bool tw_builder_must_spill(const struct tw_builder *b, const struct track *t, ui
 /* False: b->status is set, here and below. */
 bool tw_builder_spill(struct tw_builder *b, struct track *t);
 void tw_spilled_free(struct track *t);
+/* Whether scratch has space for the depths of all records, and for CPU times of all if some have
+ * one. */
+bool tw_spilled_may_move(const struct tw_builder *b, const struct track *t);
 /* Before the records are moved: counts those in memory in by_bits, and makes space for CPU times of
  * all if some have one. */
 bool tw_spilled_prepare_moves(struct tw_builder *b, struct track *t);

@@ -263,13 +263,31 @@ static bool precedes(const struct cursor *a, const struct cursor *b)
 	return x_end != y_end ? x_end < y_end : x.start_ns >= y.start_ns;
 }
 
+/* Makes space for a record, in memory if scratch has none. Only false: memory's share is used up.
+ */
+static bool reserve_copy(struct tw_builder *b, struct track *to)
+{
+	const uint64_t more = tw_piece_records(b);
+
+	if (to->n < to->cap)
+		return true;
+	if (tw_builder_must_spill(b, to, more))
+		return tw_builder_spill(b, to);
+	return tw_builder_left_for_records(b) >= more * tw_track_record_bytes(to) &&
+	       tw_builder_resize_records(b, to, to->cap + more);
+}
+
 static void copy_record(struct tw_builder *b, struct track *to, struct cursor *from)
 {
 	const struct track *part = &from->piece.part;
 	const struct call c = tw_record_call(&part->records, from->at);
 
-	if (to->n == to->cap && !tw_builder_spill(b, to))
+	if (!reserve_copy(b, to)) {
+		if (b->status == TW_OK)
+			tw_builder_repair(b, TW_REPAIR_slice_limit, TW_NO_OFFSET, 1);
+		from->at++;
 		return;
+	}
 	if (!tw_record_fits(&to->records, &c) && !tw_builder_grow_wide(b, to))
 		return;
 	tw_record_put(&to->records, to->n - to->n_spilled, &c, part->records.at[from->at].offset);

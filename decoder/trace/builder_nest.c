@@ -11,8 +11,8 @@
  * of the space between the records that remain and those that were moved, which is as large as the
  * stack.
  *
- * If the ends are not rising, or two records overlap without nesting, the track is sorted by begin
- * (outer first) and overlaps are clipped.
+ * If the ends are not rising, two records overlap without nesting, or the stack would take more
+ * than 32 MiB, the track is sorted by begin (outer first) and overlaps are clipped.
  *
  * Records in scratch are moved in the same way, piece by piece, with the depths in scratch, too.
  * Overlapping ones are moved back in memory.
@@ -22,8 +22,8 @@
 #include <string.h>
 
 enum { AHEAD = 16, SORT_BLOCK = 8, FIRST_OPEN = 256 };
-/* If more calls contain a record, it is moved in memory. */
-enum { MOST_OPEN_IN_SCRATCH = 1 << 20 };
+/* If more calls contain a record, the track is sorted, which takes less memory. */
+enum { MOST_OPEN = 1 << 20 };
 
 struct open {
 	struct record record;
@@ -62,8 +62,9 @@ static inline struct open open_of(const struct track *t, uint64_t i, int64_t sta
 	return (struct open){t->records.at[i], start_ns, t->cpu_ns ? t->cpu_ns[i] : -1};
 }
 
-/* Returns the number of records that remain: 0 unless the last of them overlaps without nesting or
- * memory ran out.  The place of a call is after those that remain and the open ones. */
+/* Returns the number of records that remain: 0 unless the last of them overlaps without nesting,
+ * too many contain it, or memory ran out.  The place of a call is after those that remain and the
+ * open ones. */
 static uint64_t move_to_pre_order(struct mover *m, enum tw_status *ret)
 {
 	const struct track t = *m->track;
@@ -83,7 +84,7 @@ static uint64_t move_to_pre_order(struct mover *m, enum tw_status *ret)
 			m->depths[left + depth] = depth;
 			innermost_ns = depth ? m->open[depth - 1].start_ns : INT64_MIN;
 		}
-		if (c.start_ns + c.dur_ns > next_ns)
+		if (c.start_ns + c.dur_ns > next_ns || depth == MOST_OPEN)
 			break;
 		if (depth == m->cap && !more_open(m)) {
 			*ret = TW_NOMEM;
@@ -248,7 +249,7 @@ static uint64_t nest_sorted(struct nest *n, struct tw_builder *b, uint32_t *stac
 	return n_cut;
 }
 
-/* The first record that overlaps an earlier one without nesting. */
+/* The first record that overlaps an earlier one without nesting; t->n if there is none. */
 static uint64_t first_overlap(const struct track *t, uint32_t *stack)
 {
 	uint32_t depth = 0;
@@ -268,19 +269,23 @@ static uint64_t first_overlap(const struct track *t, uint32_t *stack)
 			return i;
 		stack[depth++] = i;
 	}
-	return 0;
+	return t->n;
 }
 
 static void report_order(
         struct tw_builder *b, const struct track *t, uint64_t n_cut, uint32_t *stack)
 {
-	if (t->any_order)
+	uint64_t overlap;
+
+	if (t->any_order || (!t->unordered && n_cut))
 		return;
+	/* of two calls with equal ends, the outer was written first */
+	overlap = t->unordered ? t->n : first_overlap(t, stack);
 	if (t->unordered)
 		tw_builder_repair(b, TW_REPAIR_order_restored, t->unordered_offset, t->n);
-	else if (n_cut == 0) /* of two calls with equal ends, the outer was written first */
+	else if (overlap < t->n)
 		tw_builder_repair(b, TW_REPAIR_order_restored,
-		        tw_record_offset(&t->records.at[first_overlap(t, stack)]), t->n);
+		        tw_record_offset(&t->records.at[overlap]), t->n);
 }
 
 static void report_depth(const struct nest *n, struct tw_builder *b)
@@ -410,7 +415,7 @@ static bool move_piece(struct spill_mover *s, uint64_t *left, uint32_t *depth)
 				return false;
 			innermost_ns = *depth ? s->m.open[*depth - 1].start_ns : INT64_MIN;
 		}
-		if (c.start_ns + c.dur_ns > next_ns || *depth == MOST_OPEN_IN_SCRATCH)
+		if (c.start_ns + c.dur_ns > next_ns || *depth == MOST_OPEN)
 			return false;
 		if (*depth == s->m.cap && !more_open(&s->m)) {
 			s->b->status = TW_NOMEM;
@@ -547,7 +552,7 @@ enum tw_status tw_nest_open(
 	*n = (struct nest){.track = t};
 	if (t->n > UINT32_MAX)
 		st = TW_TOO_LARGE;
-	if (st == TW_OK && t->spilled && !t->unordered)
+	if (st == TW_OK && t->spilled && !t->unordered && tw_spilled_may_move(b, t))
 		st = open_spilled(n, b, &left);
 	if (st == TW_OK && left)
 		st = open_whole(n, b, left);

@@ -27,10 +27,12 @@ bool tw_builder_must_spill(const struct tw_builder *b, const struct track *t, ui
 	const uint64_t size = tw_track_record_bytes(t);
 	const uint64_t n = t->n - t->n_spilled;
 	const bool full = b->record_bytes + more * size > b->scratch.window_bytes;
+	const uint64_t depths =
+	        (b->scratch_bytes + n * size + b->record_bytes + tw_builder_left_for_records(b)) /
+	        (sizeof(struct record) / sizeof(uint32_t));
 
 	return n && n >= (full ? tw_piece_records(b) / LEAST_SHARE : tw_piece_records(b)) &&
-	       (full || t->spilled) &&
-	       (b->scratch_bytes + n * size) / 4 * 5 <= b->scratch.max_bytes; /* with depths */
+	       (full || t->spilled) && b->scratch_bytes + n * size + depths <= b->scratch.max_bytes;
 }
 
 static bool reserve_extent(struct tw_builder *b, struct track *t)
@@ -235,6 +237,16 @@ static bool add_cpu(struct tw_builder *b, struct extent *e)
 		left -= n;
 	}
 	return true;
+}
+
+bool tw_spilled_may_move(const struct tw_builder *b, const struct track *t)
+{
+	uint64_t bytes = b->scratch_bytes + t->n * sizeof(uint32_t);
+
+	for (uint32_t i = 0; t->cpu_ns && i < t->spilled->n; i++)
+		if (!t->spilled->extents[i].cpu_at)
+			bytes += t->spilled->extents[i].n * sizeof *t->cpu_ns;
+	return bytes <= b->scratch.max_bytes;
 }
 
 bool tw_spilled_prepare_moves(struct tw_builder *b, struct track *t)

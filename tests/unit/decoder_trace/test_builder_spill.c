@@ -64,6 +64,44 @@ static void same_within(emit_fn emit, const void *of, const struct tw_limits *l)
 	reported_done(&whole);
 }
 
+/* Joined tracks, depths and late CPU times, too, take at most the space of scratch: what has none
+ * stays in memory. */
+static void same_in_little_scratch(emit_fn emit, const void *of)
+{
+	enum { LEAST = 16 << 10, MOST = 128 << 10, STEP = 1 << 10, WINDOW = 1 << 10 };
+	struct tw_limits l = tw_limits_default();
+	struct reported whole;
+	struct scratch s;
+	struct tw_builder *b;
+	uint64_t longest = 0;
+
+	l.max_memory_bytes = 256 << 10;
+	b = builder_of(emit, of, &l, &s, 0);
+	reported_init(&whole);
+	assert_int_equal(tw_builder_write(b, &whole.out, NULL), TW_OK);
+	tw_builder_free(b);
+	for (uint64_t most = LEAST; most < MOST; most += STEP) {
+		struct reported parts;
+
+		b = tw_builder_new(&l);
+		assert_non_null(b);
+		scratch_begin(&s, b, WINDOW);
+		b->scratch.max_bytes = most;
+		emit(b, of);
+		reported_init(&parts);
+		assert_int_equal(tw_builder_write(b, &parts.out, NULL), TW_OK);
+		assert_in_range(s.bytes.len, 0, most);
+		assert_int_equal(parts.bytes.len, whole.bytes.len);
+		assert_memory_equal(parts.bytes.data, whole.bytes.data, whole.bytes.len);
+		longest = s.bytes.len > longest ? s.bytes.len : longest;
+		reported_done(&parts);
+		tw_builder_free(b);
+		scratch_done(&s);
+	}
+	assert_in_range(longest, 8 << 10, MOST);
+	reported_done(&whole);
+}
+
 static void same(emit_fn emit, const void *of)
 {
 	struct tw_limits l = tw_limits_default();
@@ -212,7 +250,18 @@ static void test_forms(void **state)
 	same(emit_joined, &one);
 }
 
-/* More calls around a record than are collected: read into memory. */
+static void test_little_scratch(void **state)
+{
+	const int none = 0, one = 1;
+
+	(void)state;
+	same_in_little_scratch(emit_chain, NULL);
+	same_in_little_scratch(emit_cpu, NULL);
+	same_in_little_scratch(emit_joined, &none);
+	same_in_little_scratch(emit_joined, &one);
+}
+
+/* More calls around a record than are collected: read into memory and sorted. */
 static void emit_deep(struct tw_builder *b, const void *of)
 {
 	struct tw_sink *s = tw_builder_sink(b);
@@ -226,6 +275,47 @@ static void emit_deep(struct tw_builder *b, const void *of)
 		ev.dur_ns = 2 * i;
 		assert_int_equal(s->ops->events(s, &ev, 1, NULL), TW_OK);
 	}
+}
+
+static int64_t peak;
+
+static bool note_peak(struct tw_mem_account *a, int64_t used)
+{
+	a->granted = used;
+	peak = used;
+	return true;
+}
+
+/* Each call of a track contains the next: 12 bytes per record, and 32 MiB at most for open calls.
+ */
+static void test_memory_of_deep(void **state)
+{
+	enum { FIXED = 40 << 20 };
+	struct tw_limits l = tw_limits_default();
+	struct tw_mem_account a = {.more = note_peak};
+	struct tw_builder *b = tw_builder_new(&l);
+	struct trace_log log;
+	struct nest n;
+
+	(void)state;
+	assert_non_null(b);
+	emit_deep(b, NULL);
+	peak = 0;
+	(void)tw_mem_count_for(&a);
+	assert_int_equal(tw_nest_open(&n, b, &b->tracks[0], NULL), TW_OK);
+	(void)tw_mem_count_for(NULL);
+	assert_in_range(peak, 1, 12 * n.track->n + FIXED);
+	tw_nest_close(&n);
+	tw_builder_free(b);
+	b = tw_builder_new(&l);
+	assert_non_null(b);
+	emit_deep(b, NULL);
+	trace_log_init(&log);
+	assert_int_equal(tw_builder_write(b, &log.out, NULL), TW_OK);
+	assert_int_equal(log.info.slices, l.max_depth);
+	assert_int_equal(log.repairs[TW_REPAIR_order_restored], 0);
+	trace_log_done(&log);
+	tw_builder_free(b);
 }
 
 static void test_deep(void **state)
@@ -402,14 +492,40 @@ static void test_overlap_does_not_fit(void **state)
 	}
 }
 
+/* Of the records of joined tracks, those that fit neither into scratch nor into memory are dropped.
+ */
+static void test_joined_do_not_fit(void **state)
+{
+	const int none = 0;
+	struct tw_limits l = tw_limits_default();
+	struct scratch s;
+	struct trace_log log;
+	struct tw_builder *b = builder_of(emit_joined, &none, &l, &s, 1 << 10);
+
+	(void)state;
+	b->limits.max_memory_bytes = 2 * (b->record_bytes + CALLS * sizeof(struct record));
+	b->scratch.max_bytes = b->scratch_bytes;
+	trace_log_init(&log);
+	assert_int_equal(tw_builder_write(b, &log.out, NULL), TW_OK);
+	assert_in_range(log.info.slices, CALLS / 2, CALLS);
+	assert_int_equal(log.repairs[TW_REPAIR_slice_limit], 2 * CALLS - log.info.slices);
+	assert_int_equal(s.bytes.len, b->scratch.max_bytes);
+	trace_log_done(&log);
+	tw_builder_free(b);
+	scratch_done(&s);
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_models),
         cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_little_scratch),
         cmocka_unit_test(test_deep),
+        cmocka_unit_test(test_memory_of_deep),
         cmocka_unit_test(test_failures),
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_does_not_fit),
         cmocka_unit_test(test_overlap_does_not_fit),
+        cmocka_unit_test(test_joined_do_not_fit),
 };
 
 UNIT_TESTS("builder_spill", tests)
