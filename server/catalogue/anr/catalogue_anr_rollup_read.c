@@ -104,8 +104,9 @@ static enum tw_status take_rows(struct tw_cat_query *q, struct answer *to, struc
 	"t.name_hash=ANY(ARRAY(SELECT " HASH_OF_KEY                                                \
 	" FROM unnest(CAST(?12 AS TEXT[])) AS k(key))) AND "
 #define AMONG TW_EITHER("", HASHES_OF_KEYS) "t.name" TW_CAT_AMONG_IDS("?12")
+/* A plan for any values is made for few rows: it would fetch each row through the index. */
 #define KEPT(named)                                                                                \
-	"SELECT t.name, t.day, t.version_name, t.os, t.data"                                       \
+	"SELECT " TW_DB_BY_VALUES "t.name, t.day, t.version_name, t.os, t.data"                    \
 	" FROM anr_day d CROSS JOIN anr_rollup"                                                    \
 	" t WHERE d.project_id=?1 AND d.day BETWEEN ?2 AND ?3 AND t.project_id=?1 AND t.what=?10"  \
 	" AND t.fine=?11 AND t.day=d.day+0 AND " named " AND t.generation=d.generation"            \
