@@ -162,7 +162,7 @@ static enum tw_status copy_open(struct copy *c, const char *path, struct tw_err 
 
 	c->from = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
 	if (!c->from || fstat(fileno(c->from), &st) != 0)
-		return tw_fail_errno(err, TW_IO, "cannot read it");
+		return tw_fail_errno(err, TW_IO, "cannot read %s", path);
 	c->is_file = S_ISREG(st.st_mode) && c->from != stdin;
 	c->to = tmpfile();
 	if (!c->to && !c->is_file)

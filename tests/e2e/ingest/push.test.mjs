@@ -175,6 +175,8 @@ test('push', async (t) => {
 		assert.notEqual(odd.code, 0);
 		assert.match(odd.stderr, /415|does not contain a trace/);
 		assert.equal((await push(...to, '--part', 'nonsense', at('a.bin'))).code !== 0, true);
+		const absent = await push(...to, '--threads', at('absent.txt'), at('a.bin'));
+		assert.deepEqual([absent.code, absent.stderr], [1, `tracewell push: cannot read ${at('absent.txt')}: No such file or directory\n`]);
 	});
 	await t.test('a busy server and a broken connection are tried again', async () => {
 		let bytes = 0;
