@@ -174,7 +174,7 @@ export function AlertRules() {
 	return (
 		<Panel title={tr('Alerts')} id="alerts" aside={v && <>{v.rules.length > 0 && <button onClick={() => void change(look)}>{tr('Check now')}</button>}{' '}{editing !== '' && v.rules.length < v.max_rules && <button data-edits="alert " onClick={() => edit('')}>{tr('Add an alert rule')}</button>}</>}>
 			<Pending of={load} what={tr('Loading alert rules')} />
-			{v && v.rules.length === 0 && editing !== '' && <p class="quiet">{tr('No alert rules yet. A rule reports each version whose metric exceeds a threshold, once: in the inbox, to webhooks and by mail.')}</p>}
+			{v && v.rules.length === 0 && <p class="quiet">{tr('No alert rules yet. A rule reports each version whose metric exceeds a threshold, once: in the inbox, to webhooks and by mail.')}</p>}
 			{v && v.rules.length > 0 && <Cards>
 				<thead><tr><th>{tr('Name')}</th><th>{tr('Metric')}</th><th>{tr('Applies to')}</th><th class="num">{tr('Threshold')}</th><th>{tr('Now')}</th><th><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{v.rules.map((r) => <Row key={r.id} r={r} now={now[r.id]} edit={() => edit(r.id)} remove={() => void change(() => send('DELETE', `/api/v1/alerts/rules/${r.id}`))} />)}</tbody>

@@ -125,7 +125,7 @@ function Webhooks({ v, again }: { v: Hooks; again: () => void }) {
 	return (
 		<Panel title={tr('Webhooks')} id="webhooks" aside={editing === null && v.webhooks.length < v.max_webhooks && <button data-edits="webhook " onClick={() => edit('')}>{tr('Add a webhook')}</button>}>
 			{secret && <Secret secret={secret} done={() => show('')} />}
-			{v.webhooks.length === 0 && editing === null && <p class="quiet">{tr('No webhooks yet. A webhook notifies a chat or a program of new, returned and fixed regressions and of new ANR groups.')}</p>}
+			{v.webhooks.length === 0 && editing === null && <p class="quiet">{tr('No webhooks yet. A webhook notifies a chat or a program of regressions, new ANR groups and alerts.')}</p>}
 			{v.webhooks.length > 0 && <Cards>
 				<thead><tr><th>{tr('Name')}</th><th>{tr('Kind')}</th><th>{tr('Events')}</th><th>{tr('State')}</th><th class="num">{tr('Waiting')}</th><th><span class="hidden">{tr('Actions')}</span></th></tr></thead>
 				<tbody>{v.webhooks.map((h) => <Row key={h.id} h={h} open={open === h.id} edit={() => edit(h.id)} say={(...of) => void say(...of)} />)}</tbody>

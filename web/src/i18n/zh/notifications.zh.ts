@@ -98,7 +98,7 @@ const zh = {
 	'I have copied it': '我已保存',
 	'Webhooks': 'Webhook',
 	'Add a webhook': '添加 Webhook',
-	'No webhooks yet. A webhook notifies a chat or a program of new, returned and fixed regressions and of new ANR groups.': '还没有 Webhook。出现新的、再次出现或已修复的劣化以及新的 ANR 分组时，Webhook 会通知聊天工具或程序。',
+	'No webhooks yet. A webhook notifies a chat or a program of regressions, new ANR groups and alerts.': '还没有 Webhook。出现劣化、新的 ANR 分组或告警时，Webhook 会通知聊天工具或程序。',
 	'State': '状态',
 	'Waiting': '等待中',
 	'Actions': '操作',
