@@ -17,7 +17,7 @@ enum {
 	GZIP_WINDOW = 15 + 16,
 	MARK_BYTES = 80,
 	KNOWN_MAX = 16384,
-	SLICE_BYTES = 40 /* in a file; measured: 30 */
+	SLICE_BYTES = 40 /* of a file, per slice; measured: 30 */
 };
 #define OUT_MAX_BYTES   ((size_t)96 << 20)
 #define ARENA_MAX_BYTES ((size_t)1 << 30)
@@ -197,7 +197,9 @@ enum tw_status tw_export_open_file(struct tw_export *x, int *ret_fd)
 	*ret_fd = f ? fcntl(fileno(f), F_DUPFD_CLOEXEC, 0) : -1;
 	if (f)
 		(void)fclose(f);
-	return *ret_fd >= 0 ? TW_OK : tw_fail_errno(&x->failure, TW_IO, "no temporary file");
+	return *ret_fd >= 0
+	               ? TW_OK
+	               : tw_fail_errno(&x->failure, TW_IO, "a temporary file could not be created");
 }
 
 /* --- opening --- */

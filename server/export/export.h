@@ -20,7 +20,7 @@ struct tw_export_kind {
 	const char *type;    /* Content-Type */
 	bool packed;         /* already compressed */
 	const char *summary; /* one line for users */
-	bool of_file;        /* written to an unnamed file before the first byte is read */
+	bool needs_file;     /* written to an unnamed file before the first byte is read */
 };
 
 /* Entry i of exports.def; NULL beyond the last. */
@@ -38,8 +38,8 @@ struct tw_export_query {
 	enum tw_flame_view view; /* svg, d3 */
 	uint32_t max_nodes;      /* for svg, d3; 0 the format's default */
 	bool merged;             /* for folded: stacks do not begin with their thread */
-	/* Opens the unnamed file of a kind that is `of_file`, which will have about that many
-	 * bytes; NULL: in the system's temporary folder. */
+	/* Opens the unnamed file of a kind with `needs_file`, of about that many bytes.  NULL: in
+	 * the system's temporary folder. */
 	enum tw_status (*open_file)(void *arg, uint64_t bytes, int *ret_fd, struct tw_err *err);
 	void *open_file_arg;
 };

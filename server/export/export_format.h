@@ -147,7 +147,7 @@ int64_t tw_export_self_cpu(const struct tw_export *x, uint32_t node);
 /* v / 10^digits, exact, digits ≤ 9: "-12.000345". */
 void tw_export_decimal(struct tw_buf *out, int64_t v, unsigned digits);
 
-/* Opens the unnamed file of a format that is `of_file`; on failure sets x->failure. */
+/* Opens the unnamed file of a kind with `needs_file`; on failure sets x->failure. */
 enum tw_status tw_export_open_file(struct tw_export *x, int *ret_fd) TW_MUST_USE;
 /* A node's self value in the requested metric. */
 int64_t tw_export_self(const struct tw_export *x, uint32_t node);

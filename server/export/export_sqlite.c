@@ -305,7 +305,7 @@ static const struct tw_export_step program[] = {
 
 const struct tw_export_format tw_export_sqlite = {
         .kind = {"sqlite", ".sqlite", "application/vnd.sqlite3", false,
-                "SQLite database of calls, threads, methods and events", .of_file = true},
+                "SQLite database of calls, threads, methods and events", .needs_file = true},
         .program = program,
         .done = done,
         .state_bytes = sizeof(struct state),

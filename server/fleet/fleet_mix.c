@@ -197,7 +197,7 @@ static const char *note_of(const struct tw_mix *m, unsigned by, bool known, stru
 		return why;
 	if (is_capped(m))
 		limit = tw_arena_printf(
-		        a, ", or %d others have more traces on both", TW_STRATA_MAX);
+		        a, ", or not among the %d with the most traces on both", TW_STRATA_MAX);
 	if (!limit)
 		return NULL;
 	return tw_arena_printf(a,

@@ -67,7 +67,7 @@ test('what one side lacks is named on the side that has it, with the scenario if
 	assert.match(leftOut('a', of([low, high])), /not on both sides: low\./);
 	assert.match(leftOut('a', of([low, { ...high, scenario: 'scroll' }])), /: start · low\./);
 	assert.match(leftOut('a', of([{ ...low, class: null }, { ...high, scenario: 'scroll', class: null }])), /: start\./);
-	assert.match(leftOut('a', of([low, { ...high, excluded: true }])), /not on both sides, or 100 others have more traces on both: low, high\./);
+	assert.match(leftOut('a', of([low, { ...high, excluded: true }])), /not on both sides, or not among the 100 with the most traces on both: low, high\./);
 	assert.equal(leftOut('b', of([low, high])), '');
 });
 

@@ -78,7 +78,7 @@ static enum tw_status open_file(void *arg, uint64_t bytes, int *ret_fd, struct t
 
 	return st == TW_FULL
 	               ? tw_fail(err, st,
-	                         "the server's disk has too little space for this file; other "
+	                         "the server has too little disk space for this export; other "
 	                         "formats need none")
 	               : st;
 }
@@ -147,24 +147,26 @@ static enum tw_status open_download(struct tw_view *v, struct download *d, struc
 	return TW_OK;
 }
 
-/* No deadline while the file is made: other kinds have none either while they are sent.  Those are
- * made in pieces between other queries, a file at once: so half of the threads may make one. */
+/* A file is written without a deadline, as the other kinds are sent without one.  Those are
+ * produced in pieces between other queries, but a file occupies its query thread until it is
+ * complete, so at most half of the threads may write one. */
 static enum tw_status reply_with_file(struct tw_req *r, struct download *d, struct tw_err *err)
 {
-	static atomic_uint being_made;
+	static atomic_uint writing;
 	const unsigned most = (tw_api_of(r)->config->query_threads + 1) / 2;
 	struct tw_work_limit limit = tw_work_limit();
 	enum tw_status st;
 
 	limit.until_ms = 0;
-	if (atomic_fetch_add(&being_made, 1) < most) {
+	if (atomic_fetch_add(&writing, 1) < most) {
 		tw_work_limit_set(limit);
 		st = tw_req_reply_stream(r, d->kind->type, !d->kind->packed, &stream, d, err);
 	} else {
 		download_free(d);
-		st = tw_fail(err, TW_BUSY, "other files of this kind are being made: retry later");
+		st = tw_fail(err, TW_BUSY,
+		        "too many exports of this format are in progress: retry later");
 	}
-	(void)atomic_fetch_sub(&being_made, 1);
+	(void)atomic_fetch_sub(&writing, 1);
 	return st;
 }
 
@@ -194,7 +196,7 @@ static enum tw_status answer(struct tw_req *r, struct tw_err *err)
 	        tw_api_file_name(r, &v.row, suffix));
 	if (disposition)
 		tw_req_set_header(r, "Content-Disposition", disposition);
-	return d->kind->of_file
+	return d->kind->needs_file
 	               ? reply_with_file(r, d, err)
 	               : tw_req_reply_stream(r, d->kind->type, !d->kind->packed, &stream, d, err);
 }

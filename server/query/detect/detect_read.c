@@ -69,7 +69,7 @@ static const struct tw_member members[] = {
         TEXT(title, TW_DETECT_TITLE_BYTES, "a text of 1 to 100 bytes without control characters",
                 .required = true, .min = 1),
         FIELD(TW_MEMBER_TEXTS, "methods", methods, .max = TW_DETECT_PATTERNS_MAX,
-                .form = "each is a text"),
+                .form = "each must be a text"),
         FIELD(TW_MEMBER_TEXTS, "notes", notes, .max = TW_NOTE_COUNT, .fits = is_note,
                 .form = "each must be a kind of note, such as contention, wait, park, gc, io, "
                         "binder or class_load"),

@@ -69,7 +69,7 @@ static void add_presets(struct tw_frame_rules *r, const json_t *project)
 	}
 }
 
-static bool is_beginning(const char *text)
+static bool is_prefix(const char *text)
 {
 	return *text && strlen(text) <= TW_FRAME_RULE_BYTES;
 }
@@ -77,7 +77,7 @@ static bool is_beginning(const char *text)
 #define LIST(name_)                                                                                \
 	{                                                                                          \
 		.name = (name_), .kind = TW_MEMBER_TEXTS, .max = TW_FRAME_RULES_MAX,               \
-		.fits = is_beginning, .form = "a beginning of names has 1 to 200 bytes"            \
+		.fits = is_prefix, .form = "each must be a text of 1 to 200 bytes"                 \
 	}
 static const struct tw_member members[] = {LIST("off"), LIST("framework"), LIST("app"), {0}};
 

@@ -152,7 +152,7 @@ test('rules are validated before they are stored, with messages that name rule a
 		[{ rules: [{ ...RULE, title: 'a\nb' }] }, /\(mine\): title: .*control/],
 		[{ rules: [{ ...RULE, methods: [] }] }, /methods: set methods or notes/],
 		[{ rules: [{ ...RULE, methods: [''] }] }, /methods: .*1 to 200 bytes/],
-		[{ rules: [{ ...RULE, methods: [7] }] }, /methods: each is a text/],
+		[{ rules: [{ ...RULE, methods: [7] }] }, /methods: each must be a text/],
 		[{ rules: [{ ...RULE, methods: ['/(/'] }] }, /methods: \/\(\/: not a regular expression/],
 		[{ rules: [{ ...RULE, methods: Array.from({ length: 41 }, () => '/a/') }] }, /at most 40 \/expressions\//],
 		[{ rules: [{ ...RULE, notes: ['gremlin'] }] }, /notes: each must be a kind of note/],

@@ -476,7 +476,7 @@ test('databases being made leave threads to other queries, and space to uploads'
 	assert.ok(refused.length > 0 && refused.length < answers.length, answers.map((a) => a.status).join());
 	for (const a of refused) {
 		assert.equal(a.status, 503, a.text);
-		assert.equal(a.json.error.message, 'other files of this kind are being made: retry later');
+		assert.equal(a.json.error.message, 'too many exports of this format are in progress: retry later');
 		assert.equal(a.headers.get('retry-after'), '1');
 	}
 	assert.equal((await get()).status, 200);
@@ -485,6 +485,6 @@ test('databases being made leave threads to other queries, and space to uploads'
 	s = await startServer(t, { data, args: ['--min-free', '99'] });
 	const full = await get();
 	assert.equal(full.status, 507);
-	assert.equal(full.json.error.message, "the server's disk has too little space for this file; other formats need none");
+	assert.equal(full.json.error.message, "the server has too little disk space for this export; other formats need none");
 	assert.equal(full.headers.get('content-disposition'), null, 'a browser would save the error');
 });

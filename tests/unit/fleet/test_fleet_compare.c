@@ -406,7 +406,7 @@ static void test_strata_beyond_the_limit_are_left_out(void **state)
 	assert_int_equal(tw_fleet_mix(sides, NULL, true, arena, &mix, &err), TW_OK);
 	assert_string_equal(mix.note,
 	        "21 traces of A and 21 of B are excluded: their scenarios and device classes are "
-	        "not on both sides, or 100 others have more traces on both.");
+	        "not on both sides, or not among the 100 with the most traces on both.");
 }
 
 static void test_nothing_in_common(void **state)

@@ -55,7 +55,7 @@ function bodyOf(d: Draft, stored: boolean): Partial<Rule> {
 const merged = (d: Draft, v: Partial<Rule>): Draft => draftOf({ ...d, ...bodyOf(d, false), ...v, unit: unitOf(v.kind ?? d.kind) } as Rule);
 
 /** The figures of a rule as it would be now; `rule`: the id of a stored one. */
-const tried = async (d: Draft, rule?: string) => (await send('POST', '/api/v1/alerts/preview', { ...bodyOf(d, !!rule), ...(rule && { rule }) })).json() as Promise<Look>;
+const previewOf = async (d: Draft, rule?: string) => (await send('POST', '/api/v1/alerts/preview', { ...bodyOf(d, !!rule), ...(rule && { rule }) })).json() as Promise<Look>;
 
 function Preview({ d, rule }: { d: Draft; rule?: Rule }) {
 	const [seen, see] = useState<Figure[] | null>(null);
@@ -69,7 +69,7 @@ function Preview({ d, rule }: { d: Draft; rule?: Rule }) {
 	const preview = () => run(async () => {
 		work(true);
 		try {
-			const { figures } = await tried(d, rule?.id);
+			const { figures } = await previewOf(d, rule?.id);
 			if (edited.current === d) see(figures.sort((a, b) => b.value - a.value));
 		} finally {
 			work(false);
@@ -163,12 +163,12 @@ export function AlertRules() {
 	};
 	const keep = async (d: Draft) => {
 		const path = '/api/v1/alerts/rules';
-		let kept: Rule;
-		if (!await change(async () => { kept = await (await (rule ? send('PATCH', `${path}/${rule.id}`, bodyOf(d, true)) : send('POST', path, bodyOf(d, false)))).json() as Rule; })) return;
+		let saved: Rule;
+		if (!await change(async () => { saved = await (await (rule ? send('PATCH', `${path}/${rule.id}`, bodyOf(d, true)) : send('POST', path, bodyOf(d, false)))).json() as Rule; })) return;
 		edit(null);
 		await change(async () => {
-			const look = await tried(d, kept.id);
-			show((all) => ({ ...all, [kept.id]: look }));
+			const look = await previewOf(d, saved.id);
+			show((all) => ({ ...all, [saved.id]: look }));
 		});
 	};
 	return (

@@ -116,7 +116,7 @@ export function leftOut(side: 'a' | 'b', v: Versus): string {
 	if (v[side].compared >= v[side].traces || out.length === 0) return '';
 	const capped = v.mix.strata.some((c) => c.excluded && c.a_traces > 0 && c.b_traces > 0);
 	const values = { out: out.slice(0, NAMED).join(COMMA), more: out.length > NAMED && tr(' and more') };
-	return capped ? tr('Excluded, as they are not on both sides, or 100 others have more traces on both: {out}{more}.', values) : tr('Excluded, as they are not on both sides: {out}{more}.', values);
+	return capped ? tr('Excluded, as they are not on both sides, or not among the 100 with the most traces on both: {out}{more}.', values) : tr('Excluded, as they are not on both sides: {out}{more}.', values);
 }
 
 /** The open regression for a scenario's percentile, so that all pages show the same value. */

@@ -56,7 +56,7 @@ function newState({ before, what }: Done): string {
 	return stateOf({ ...before[0], ...what, muted_until_ms: 0 });
 }
 
-const NO_ACCOUNT = tr('Not assigned: a session of a sign-in link or a key has no account. Select the item to enter an owner.');
+const NO_ACCOUNT = tr('Not assigned: you signed in with a link or a key, not with an account. Select the item and enter an owner.');
 
 /** The last change, with a button that undoes it, or why there was none. */
 function LastChange({ last, undo }: { last: Done | string | null; undo: () => void }) {
@@ -103,8 +103,8 @@ export function InboxPage({ name }: { name: string }) {
 	const [keys, hold] = useState<string[]>([]);
 	const v = load.value;
 	const items = v?.items ?? [];
-	const [owners, know] = useState<string[]>([]); // of all items seen so far
-	useEffect(() => know((known) => [...new Set([...known, name, ...items.map((i) => i.owner)])].filter(Boolean).sort()), [v]);
+	const [owners, addOwners] = useState<string[]>([]); // of all items seen so far
+	useEffect(() => addOwners((known) => [...new Set([...known, name, ...items.map((i) => i.owner)])].filter(Boolean).sort()), [v]);
 	const picked = items.filter((i) => keys.includes(keyOf(i)));
 	const pick = (i: Item) => hold(keys.includes(keyOf(i)) ? keys.filter((k) => k !== keyOf(i)) : [...keys, keyOf(i)]);
 	const [last, remember] = useState<Done | string | null>(null);

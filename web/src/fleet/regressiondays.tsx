@@ -6,7 +6,7 @@ import type { Trend as Days } from './trenddoc';
 
 export const TREND_DAYS = 30;
 
-let turn = Promise.resolve();
+let last = Promise.resolve(); // the latest request; the next one waits for it
 
 export function RegressionDays({ id, percentile, name }: { id: string; percentile: number; name: string }) {
 	const ref = useRef<HTMLSpanElement>(null);
@@ -16,7 +16,7 @@ export function RegressionDays({ id, percentile, name }: { id: string; percentil
 		const watch = new IntersectionObserver(([e]) => {
 			if (!e.isIntersecting) return;
 			watch.disconnect();
-			turn = turn.then(() => get<Days>(`/api/v1/regressions/${id}/trend`, {}, abort.signal)).then(put, () => undefined); // the row is complete without its bars
+			last = last.then(() => get<Days>(`/api/v1/regressions/${id}/trend`, {}, abort.signal)).then(put, () => undefined); // the row is complete without its bars
 		});
 		watch.observe(ref.current!);
 		return () => {

@@ -451,7 +451,7 @@ void tw_clickhouse_put_text(struct tw_buf *out, const char *text)
 
 enum tw_status tw_clickhouse_damaged(struct tw_err *err)
 {
-	return tw_fail(err, TW_IO, "ClickHouse sent a result of another form than was requested");
+	return tw_fail(err, TW_IO, "ClickHouse returned a result of an unexpected form");
 }
 
 enum tw_status tw_clickhouse_read(struct tw_clickhouse *c, const struct tw_clickhouse_query *q,

@@ -59,7 +59,7 @@ const zh = {
 	'The inbox is empty.': '收件箱是空的。',
 	'Regressions, ANR groups and alerts of this project appear here. {rules} define when a change is reported.': '本项目的劣化、ANR 分组和告警会出现在这里。{rules}决定何时报告变化。',
 	'Thresholds': '阈值',
-	'Not assigned: a session of a sign-in link or a key has no account. Select the item to enter an owner.': '没有指派：通过登录链接或密钥打开的会话没有账号。请选择条目并输入负责人。',
+	'Not assigned: you signed in with a link or a key, not with an account. Select the item and enter an owner.': '没有指派：通过登录链接或密钥打开的会话没有账号。请选择条目并输入负责人。',
 	'Show all {n}': '显示全部 {n} 项',
 	'Select all on this page': '选择本页全部',
 	'Item': '条目',

@@ -277,8 +277,8 @@ export const refusals: Record<string, string> = {
 	// --- decoding ---
 	'this trace could not be decoded: {1}': '这个 Trace 无法解码：{1?}',
 	'this trace is still being decoded ({1}{2}{3}); retry in a moment': '这个 Trace 仍在解码；请稍后再试',
-	'other files of this kind are being made: retry later': '正在生成其他此类文件，请稍后重试',
-	"the server's disk has too little space for this file; other formats need none": '服务器磁盘空间不足，无法生成此文件；其他格式不需要磁盘空间',
+	'too many exports of this format are in progress: retry later': '正在进行的此格式导出过多，请稍后重试',
+	"the server has too little disk space for this export; other formats need none": '服务器磁盘空间不足，无法导出此格式；其他格式不需要磁盘空间',
 	'the system trace exceeds 4 GiB': '系统 Trace 超过 4 GiB',
 	'the temporary file for the calls of a large trace could not be written: {1}': '无法写入大型 Trace 的调用所用的临时文件：{1}',
 	'only the upload of this trace is stored, and the disk has no space to decode it again': '这个 Trace 只保留了上传，而磁盘没有空间重新解码',

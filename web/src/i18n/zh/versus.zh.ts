@@ -26,7 +26,7 @@ const zh = {
 	'Comparing': '正在对比',
 	'Swap A and B': '交换 A 和 B',
 	'Compare': '版本对比',
-	'Excluded, as they are not on both sides, or 100 others have more traces on both: {out}{more}.': '未计入（并非两侧都有，或另有 100 项在两侧都有更多 Trace）：{out}{more}。',
+	'Excluded, as they are not on both sides, or not among the 100 with the most traces on both: {out}{more}.': '未计入（并非两侧都有，或不在两侧 Trace 最多的 100 项之内）：{out}{more}。',
 	'Excluded, as they are not on both sides: {out}{more}.': '未计入（并非两侧都有）：{out}{more}。',
 	'the change is under 1 % of the whole, or may be chance': '变化不到整体的 1%，或可能是偶然',
 	'With fewer than ten traces on a side, changes cannot be distinguished from chance: colours show every difference.': '每侧少于十条 Trace 时无法区分偶然与变化：颜色显示所有差异。',
