@@ -5,7 +5,7 @@
  * rather than bytes when large arrays grow, and untouched pages cost nothing, so the peak stays
  * near the size of the contents.  Writing adds 4 bytes per record of the largest track, 12 if it is
  * out of order.  With scratch, records past its window are written there (builder_spill.c).
- * Records that do not fit are counted, and the trace keeps the rest.
+ * Records that do not fit are dropped and counted.
  */
 #include "decoder/trace/builder_internal.h"
 
@@ -17,9 +17,9 @@ enum { DIRECT_IDS = 1 << 23, ARENA_SHARE = 4 };
 /* A quarter of the arena is for names only, and its last bytes for the shared name of all names
  * that do not fit. */
 enum { NAMES_SHARE = 4, LAST_ROOM = 64 };
-/* Half of the memory may hold records: writing takes a quarter of that again, three quarters if
- * they are out of order.  If they are in scratch, as many bytes of them as there is memory, except
- * for the window and what does not depend on their number. */
+/* Records may take half of the memory: writing adds a quarter of their size, or three quarters if
+ * they are out of order.  With scratch, records in memory and in scratch may total the memory minus
+ * FIXED_BYTES: the window and memory that does not depend on the number of records. */
 enum { RECORD_SHARE_OF = 2, FIRST_RECORDS = 64, LARGE_BYTES = 64 << 20, FIXED_BYTES = 192 << 20 };
 
 #define MAX_NS (INT64_C(1) << 61) /* of a begin and of a duration */
@@ -337,29 +337,30 @@ static void sink_thread_name(struct tw_sink *s, uint32_t pid, uint64_t tid, stru
 	*slot = b->n_names;
 }
 
-static uint64_t left_of(uint64_t share, uint64_t used)
+static uint64_t bytes_left(uint64_t share, uint64_t used)
 {
 	return share > used ? share - used : 0;
 }
 
 uint64_t tw_builder_left_for_records(const struct tw_builder *b)
 {
-	return left_of(b->limits.max_memory_bytes / RECORD_SHARE_OF, b->record_bytes);
+	return bytes_left(b->limits.max_memory_bytes / RECORD_SHARE_OF, b->record_bytes);
 }
 
-/* The same with records in scratch: writing takes memory for their calls, mostly for call trees. */
+/* The same, limited by all records including those in scratch: writing them takes memory too,
+ * mostly for call trees. */
 static uint64_t left_for_calls(const struct tw_builder *b)
 {
 	const uint64_t left = tw_builder_left_for_records(b);
-	const uint64_t most = left_of(b->limits.max_memory_bytes, FIXED_BYTES);
+	const uint64_t most = bytes_left(b->limits.max_memory_bytes, FIXED_BYTES);
 	const uint64_t half = b->limits.max_memory_bytes / RECORD_SHARE_OF;
 	const uint64_t calls =
-	        left_of(most > half ? most : half, b->record_bytes + b->scratch_bytes);
+	        bytes_left(most > half ? most : half, b->record_bytes + b->scratch_bytes);
 
 	return calls < left ? calls : left;
 }
 
-/* A small window has small arrays. */
+/* With a small window, arrays start smaller. */
 static uint64_t first_records(const struct tw_builder *b)
 {
 	const uint64_t n = tw_piece_records(b);

@@ -1,16 +1,14 @@
 /*
  * builder.h - the production sink: builds one trace from the events of any format.
  *
- * Per thread, the builder stores finished calls in the order of their ends and nests them in one
- * pass: a record with begin s takes every finished subtree on top of the stack whose begin ≥ s as
- * its children (ties nest to the right; linear time).  Records of a thread that are out of that
- * order are sorted first, which is counted.  BEGIN/END pairs become the same records.
- * tw_builder_write then walks each thread in pre-order once and passes columns, trees, mip levels,
- * totals and the repair report to a trace writer.
+ * Per thread, the builder stores finished calls in the order of their ends; BEGIN/END pairs become
+ * such calls too.  tw_builder_write moves the calls of one thread after another to pre-order, in
+ * linear time (builder_nest.c); calls that are out of order are sorted first, which is counted.  It
+ * passes columns, trees, mip levels, totals and the repair report to a trace writer.
  *
- * Memory: ≤ 36 bytes per record + 64 MiB, usually 20; 24 more for a call of more than 4 s or hours
- * from its thread's first one.  With scratch, records in the order of their ends take the window
- * and 64 KiB per thread instead.  The limits are set by the constructor.
+ * Memory: 64 MiB + usually 20 and at most 36 bytes per record; 24 more for a call that lasts more
+ * than 4 s or begins hours from its thread's first one.  With scratch, records in the order of
+ * their ends take only the window and 64 KiB per thread.  The limits are set by the constructor.
  * Thread: one decode job.
  */
 #ifndef TW_BUILDER_H
@@ -21,12 +19,12 @@
 
 #include "decoder/trace/trace_out.h"
 
-/* Storage for records that do not fit into memory: a file or similar, provided by the caller. Reads
- * return what was written last; two threads may read at the same time, one of them also writes. */
+/* Storage for records that do not fit in memory: a file or similar, provided by the caller.  Reads
+ * return the data last written.  Two threads may read at the same time, and one of them write. */
 struct tw_scratch {
 	void *arg;
-	uint64_t window_bytes; /* of records in memory */
-	uint64_t max_bytes;    /* further records stay in memory */
+	uint64_t window_bytes; /* of records in memory, before any are written */
+	uint64_t max_bytes;    /* once they are written, further records stay in memory */
 	enum tw_status (*write)(
 	        void *arg, uint64_t at, const void *p, size_t n, struct tw_err *err);
 	enum tw_status (*read)(void *arg, uint64_t at, void *p, size_t n, struct tw_err *err);

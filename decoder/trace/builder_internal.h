@@ -5,7 +5,7 @@
  * builder_note.c  notes and documents
  * builder_merge.c several inputs: clocks, ids, tracks that belong to one thread
  * builder_pair.c  BEGIN/END pairs become finished calls
- * builder_spill.c records that do not fit into memory
+ * builder_spill.c records that do not fit in memory
  * builder_nest.c  a track's records become slices in pre-order
  * builder_mip.c   zoomed-out levels
  * builder_shape.c the slices of a thread become chunks, mip levels and a tree
@@ -148,7 +148,7 @@ struct track {
 	struct records records; /* from number n_spilled on */
 	int64_t *cpu_ns;        /* parallel to records; NULL if no record has CPU time */
 	uint64_t n, cap;
-	uint64_t n_spilled;      /* of the n, in scratch */
+	uint64_t n_spilled;      /* the first of the n, in scratch */
 	struct spilled *spilled; /* NULL: none */
 	int64_t first_ns, last_end_ns;
 	uint64_t first_offset,
@@ -163,9 +163,10 @@ struct track {
 	uint32_t merged_into; /* handle of the track that now has its records; 0 none */
 };
 
-struct extent { /* of records in scratch */
-	uint64_t at, first;
-	uint64_t cpu_at; /* their CPU times; 0: none */
+struct extent {          /* of records in scratch */
+	uint64_t at;     /* offset in scratch */
+	uint64_t first;  /* number of the first record */
+	uint64_t cpu_at; /* offset of their CPU times; 0: none */
 	uint32_t n;
 };
 
@@ -174,7 +175,7 @@ enum { TW_DURATION_BITS = 63 }; /* at most */
 struct spilled { /* of one track */
 	struct extent *extents;
 	uint32_t n, cap;
-	uint64_t by_bits[TW_DURATION_BITS + 1]; /* records by tw_record_bits */
+	uint64_t by_bits[TW_DURATION_BITS + 1]; /* number of records by tw_record_bits */
 };
 
 struct symbol {
@@ -256,7 +257,7 @@ struct tw_builder {
 	 * uses one */
 	uint32_t cut_sym, left_out_sym;
 	enum tw_status status; /* sticky: memory ran out, or scratch failed */
-	struct tw_err why;     /* of the latter */
+	struct tw_err why;     /* the error of scratch */
 };
 
 /* builder.c */
@@ -327,30 +328,30 @@ enum tw_status tw_builder_join_tracks(struct tw_builder *b);
 
 /* Whether the records in memory are to be written to scratch before `more` records are added. */
 bool tw_builder_must_spill(const struct tw_builder *b, const struct track *t, uint64_t more);
-/* False: b->status is set, here and below. */
+/* Writes the records in memory to scratch.  False, here and below: b->status is set. */
 bool tw_builder_spill(struct tw_builder *b, struct track *t);
 void tw_spilled_free(struct track *t);
 /* Whether scratch has space for the depths of all records, and for CPU times of all if some have
  * one. */
 bool tw_spilled_may_move(const struct tw_builder *b, const struct track *t);
-/* Before the records are moved: counts those in memory in by_bits, and makes space for CPU times of
- * all if some have one. */
+/* Call before the records are moved: adds those in memory to by_bits and, if any record has a CPU
+ * time, makes space for the CPU times of all. */
 bool tw_spilled_prepare_moves(struct tw_builder *b, struct track *t);
-/* Reads all records into memory.  Those that do not fit are dropped and counted. */
+/* Reads all records back into memory.  Those that do not fit are dropped and counted. */
 bool tw_builder_load(struct tw_builder *b, struct track *t);
-/* Replaces records. */
-bool tw_spilled_put(struct tw_builder *b, struct track *t, uint64_t first, uint64_t n,
+/* Overwrites n records from number `first` on. */
+bool tw_spilled_replace(struct tw_builder *b, struct track *t, uint64_t first, uint64_t n,
         struct record *at, int64_t *cpu_ns);
 
 struct piece { /* records of a track that are read together */
 	struct track part;
 	uint64_t first;
-	uint64_t room; /* of its own arrays; 0: those of the track */
+	uint64_t cap; /* of its own arrays; 0: it refers to the track's */
 };
-/* Number of records of a piece. */
+/* Records per piece. */
 uint64_t tw_piece_records(const struct tw_builder *b);
-/* Reads the records from number `first` on, of a track without spilled records all of them.  The
- * piece is empty at the end.  Zero-initialise it; free with tw_piece_done.  Any thread. */
+/* Reads the piece that begins with record `first`: all records if none are in scratch, none past
+ * the last.  Zero-initialise it; free with tw_piece_done.  Any thread. */
 enum tw_status tw_piece_read(const struct tw_builder *b, const struct track *t, uint64_t first,
         struct piece *p, struct tw_err *err);
 void tw_piece_done(struct piece *p);
@@ -366,10 +367,10 @@ struct nest {
 	struct track *track;
 	uint32_t *order;    /* record by place in pre-order; NULL: the records are in pre-order */
 	uint32_t *depths;   /* by place in pre-order */
-	uint64_t depths_at; /* of a track with records in scratch: they are there, too */
+	uint64_t depths_at; /* offset of the depths in scratch, if the records are there */
 	struct tw_running running; /* with states, their time on a CPU is the calls' CPU time */
 };
-/* Moves the track's records.  Counts the calls that are too deep, which are not read. */
+/* Puts the track's records in pre-order.  Calls that are too deep are counted, and not read. */
 enum tw_status tw_nest_open(
         struct nest *n, struct tw_builder *b, struct track *t, struct tw_err *err);
 /* Frees the track's records, too. */
@@ -388,7 +389,7 @@ struct nest_reader {
 /* The next slices, at most `max` (method is the symbol's table index); 0 at the end, or after an
  * error. */
 uint32_t tw_nest_read(struct nest_reader *r, struct tw_slice *ret, uint32_t max);
-/* Frees it.  Returns st unless that is TW_OK and reading failed. */
+/* Frees the reader.  Returns st, or the error of reading if st is TW_OK. */
 enum tw_status tw_nest_read_end(struct nest_reader *r, enum tw_status st, struct tw_err *err);
 
 /* builder_mip.c */

@@ -7,15 +7,15 @@
  *   post-order a b C d E, where C = {a b C} and E = {a b C d E}, becomes E C a b d
  *
  * A stack has the calls that contain the record being read.  Those on top that begin later do not
- * contain it: they follow it, and all their callees were moved.  They leave the stack for the end
- * of the space between the records that remain and those that were moved, which is as large as the
- * stack.
+ * contain it: they follow it, and all their callees were moved.  They move from the stack to the
+ * end of the gap between the unread records and the moved ones, which has a place for each call on
+ * the stack.
  *
  * If the ends are not rising, two records overlap without nesting, or the stack would take more
  * than 32 MiB, the track is sorted by begin (outer first) and overlaps are clipped.
  *
- * Records in scratch are moved in the same way, piece by piece, with the depths in scratch, too.
- * Overlapping ones are moved back in memory.
+ * Records in scratch are moved in the same way, piece by piece; their depths are written to scratch
+ * too.  If they overlap, they are read into memory, and the moves are undone there.
  */
 #include "decoder/trace/builder_internal.h"
 
@@ -37,7 +37,7 @@ struct mover {
 	uint32_t cap;
 };
 
-static bool more_open(struct mover *m)
+static bool grow_open(struct mover *m)
 {
 	uint32_t cap = m->cap ? 2 * m->cap : FIRST_OPEN;
 	struct open *p = tw_mem_resize(m->open, cap, sizeof *p);
@@ -62,9 +62,9 @@ static inline struct open open_of(const struct track *t, uint64_t i, int64_t sta
 	return (struct open){t->records.at[i], start_ns, t->cpu_ns ? t->cpu_ns[i] : -1};
 }
 
-/* Returns the number of records that remain: 0 unless the last of them overlaps without nesting,
- * too many contain it, or memory ran out.  The place of a call is after those that remain and the
- * open ones. */
+/* Returns the number of records that were not moved: 0 unless the last of these overlaps another
+ * without nesting, too many calls contain it, or memory ran out.  A call that leaves the stack is
+ * placed after the unread records and the calls that remain on the stack. */
 static uint64_t move_to_pre_order(struct mover *m, enum tw_status *ret)
 {
 	const struct track t = *m->track;
@@ -86,7 +86,7 @@ static uint64_t move_to_pre_order(struct mover *m, enum tw_status *ret)
 		}
 		if (c.start_ns + c.dur_ns > next_ns || depth == MOST_OPEN)
 			break;
-		if (depth == m->cap && !more_open(m)) {
+		if (depth == m->cap && !grow_open(m)) {
 			*ret = TW_NOMEM;
 			break;
 		}
@@ -100,7 +100,7 @@ static uint64_t move_to_pre_order(struct mover *m, enum tw_status *ret)
 	return left;
 }
 
-/* Undoes it. */
+/* Undoes move_to_pre_order. */
 static void move_to_post_order(struct mover *m, uint64_t left)
 {
 	const struct track *t = m->track;
@@ -353,7 +353,7 @@ static bool start_spill_mover(struct spill_mover *s)
 	s->m.depths = tw_mem_alloc(step, sizeof *s->m.depths);
 	s->out.part.records.at = tw_mem_alloc(step, sizeof(struct record));
 	s->out.part.cpu_ns = t->cpu_ns ? tw_mem_alloc(step, sizeof *t->cpu_ns) : NULL;
-	s->out.room = step;
+	s->out.cap = step;
 	s->nest->depths_at = s->b->scratch_bytes;
 	s->b->scratch_bytes += t->n * sizeof *s->m.depths;
 	if (!s->m.depths || !s->out.part.records.at || (t->cpu_ns && !s->out.part.cpu_ns))
@@ -369,7 +369,7 @@ static void end_spill_mover(struct spill_mover *s)
 	tw_piece_done(&s->out);
 }
 
-/* Writes the output from this place on, to the end of its piece. */
+/* Writes the output piece from `place` to its end. */
 static bool write_moved(struct spill_mover *s, uint64_t place)
 {
 	struct track *t = s->nest->track;
@@ -379,7 +379,7 @@ static bool write_moved(struct spill_mover *s, uint64_t place)
 
 	if (n > t->n - place)
 		n = t->n - place;
-	if (!tw_spilled_put(s->b, t, place, n, s->out.part.records.at + i,
+	if (!tw_spilled_replace(s->b, t, place, n, s->out.part.records.at + i,
 	            t->cpu_ns ? s->out.part.cpu_ns + i : NULL))
 		return false;
 	s->b->status =
@@ -388,8 +388,9 @@ static bool write_moved(struct spill_mover *s, uint64_t place)
 	return s->b->status == TW_OK;
 }
 
-/* Places fall by one. */
-static bool move_out(struct spill_mover *s, uint64_t place, uint32_t depth)
+/* Adds an open call to the output piece, and writes the piece once its first place is filled:
+ * places are filled in descending order. */
+static bool output_open(struct spill_mover *s, uint64_t place, uint32_t depth)
 {
 	const uint64_t i = place % tw_piece_records(s->b);
 
@@ -398,7 +399,8 @@ static bool move_out(struct spill_mover *s, uint64_t place, uint32_t depth)
 	return i || write_moved(s, place);
 }
 
-/* The records of the piece; *left and *depth as in move_to_pre_order.  False: it ends here. */
+/* Moves the records of a piece; *left and *depth as in move_to_pre_order.  False: the next record
+ * cannot be moved, or b->status is set. */
 static bool move_piece(struct spill_mover *s, uint64_t *left, uint32_t *depth)
 {
 	int64_t innermost_ns = *depth ? s->m.open[*depth - 1].start_ns : INT64_MIN;
@@ -411,13 +413,13 @@ static bool move_piece(struct spill_mover *s, uint64_t *left, uint32_t *depth)
 		while (innermost_ns > c.start_ns) {
 			next_ns = innermost_ns;
 			--*depth;
-			if (!move_out(s, *left + *depth, *depth))
+			if (!output_open(s, *left + *depth, *depth))
 				return false;
 			innermost_ns = *depth ? s->m.open[*depth - 1].start_ns : INT64_MIN;
 		}
 		if (c.start_ns + c.dur_ns > next_ns || *depth == MOST_OPEN)
 			return false;
-		if (*depth == s->m.cap && !more_open(&s->m)) {
+		if (*depth == s->m.cap && !grow_open(&s->m)) {
 			s->b->status = TW_NOMEM;
 			return false;
 		}
@@ -427,7 +429,7 @@ static bool move_piece(struct spill_mover *s, uint64_t *left, uint32_t *depth)
 	return true;
 }
 
-/* Returns the number of records that remain, as move_to_pre_order; on failure b->status is set. */
+/* Returns the number of records that were not moved; on failure b->status is set. */
 static uint64_t move_spilled(struct spill_mover *s)
 {
 	const uint64_t step = tw_piece_records(s->b);
@@ -441,7 +443,7 @@ static uint64_t move_spilled(struct spill_mover *s)
 		more = s->b->status == TW_OK && move_piece(s, &left, &depth);
 	}
 	while (s->b->status == TW_OK && depth-- > 0)
-		(void)move_out(s, left + depth, depth);
+		(void)output_open(s, left + depth, depth);
 	if (s->b->status == TW_OK && left % step && left < s->nest->track->n)
 		(void)write_moved(s, left);
 	return left;
@@ -482,7 +484,8 @@ static enum tw_status report_depth_of_pieces(const struct nest *n, struct tw_bui
 	return b->status;
 }
 
-/* *ret_left: records that were not moved, because others overlap or too many contain them. */
+/* *ret_left: the number of records that were not moved, because the last of these overlaps another,
+ * or too many calls contain it. */
 static enum tw_status open_spilled(struct nest *n, struct tw_builder *b, uint64_t *ret_left)
 {
 	struct spill_mover s = {.b = b, .nest = n};
@@ -496,7 +499,7 @@ static enum tw_status open_spilled(struct nest *n, struct tw_builder *b, uint64_
 	                                                    : b->status;
 }
 
-/* Moves the records after the first `left` back, once all were read into memory. */
+/* Undoes the moves of the records after the first `left`, once all are in memory. */
 static enum tw_status move_back(struct nest *n, struct tw_builder *b, uint64_t left)
 {
 	struct mover m = {.track = n->track, .depths = n->depths};
@@ -510,7 +513,7 @@ static enum tw_status move_back(struct nest *n, struct tw_builder *b, uint64_t l
 		if (n->depths[i] > deepest)
 			deepest = n->depths[i];
 	while (m.cap <= deepest)
-		if (!more_open(&m)) {
+		if (!grow_open(&m)) {
 			tw_mem_free(m.open);
 			return b->status = TW_NOMEM;
 		}
@@ -521,8 +524,8 @@ static enum tw_status move_back(struct nest *n, struct tw_builder *b, uint64_t l
 
 /* --- all tracks --- */
 
-/* left: as of open_spilled. */
-static enum tw_status open_whole(struct nest *n, struct tw_builder *b, uint64_t left)
+/* left: as returned by open_spilled. */
+static enum tw_status open_in_memory(struct nest *n, struct tw_builder *b, uint64_t left)
 {
 	struct track *t = n->track;
 	enum tw_status st = TW_OK;
@@ -555,7 +558,7 @@ enum tw_status tw_nest_open(
 	if (st == TW_OK && t->spilled && !t->unordered && tw_spilled_may_move(b, t))
 		st = open_spilled(n, b, &left);
 	if (st == TW_OK && left)
-		st = open_whole(n, b, left);
+		st = open_in_memory(n, b, left);
 	if (st != TW_OK && st == b->status && st != TW_NOMEM)
 		return tw_builder_fail(b, err);
 	return st == TW_OK ? TW_OK : tw_fail(err, st, "a thread's calls do not fit in memory");
@@ -571,7 +574,8 @@ void tw_nest_close(struct nest *n)
 	*n = (struct nest){0};
 }
 
-/* Everything but the reader is passed by value, as slices could otherwise be stored where it is. */
+/* Nest and records are passed by value: otherwise the compiler would have to assume that storing a
+ * slice changes them. */
 static inline uint32_t read_slices(struct nest_reader *r, const struct nest n,
         const struct records records, const int64_t *cpu_ns, struct tw_slice *ret, uint32_t max)
 {
@@ -605,7 +609,7 @@ static uint32_t read_nest(
 	const struct track *t = nest->track;
 	const struct nest in_order = {.track = nest->track, .depths = nest->depths};
 
-	if (!nest->order && !t->cpu_ns) /* the same, without their checks */
+	if (!nest->order && !t->cpu_ns) /* the same loop without checks of either */
 		return read_slices(r, in_order, t->records, NULL, ret, max);
 	return read_slices(r, *nest, t->records, t->cpu_ns, ret, max);
 }

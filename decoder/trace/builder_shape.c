@@ -34,7 +34,7 @@ struct tw_shaper {
 	/* used by the caller: */
 	struct tw_relay *relay;
 	struct part parts[SLOTS];
-	struct part part; /* being made: the one that ends the present thread */
+	struct part part; /* the last one of the current thread, until it is complete */
 	struct tw_tree_builder *tree;
 	uint64_t clipped;
 	/* used to deliver a part: */

@@ -1,18 +1,18 @@
 /*
  * builder_spill.c - moves records to scratch once those in memory exceed its window.
  *
- * A track whose array is full then writes it to the end of scratch as an extent, and its later
- * records whenever there are enough for a piece, which is 1/64 of the window.  Records are read
- * back in pieces; builder_nest.c moves them to pre-order in place, as it does in memory.  Tracks
- * that must be sorted are read into memory.  Calls that do not fit a record stay in memory
- * (records.wide).
+ * A track whose array is then full writes it to the end of scratch as an extent.  After that, the
+ * track writes its records whenever it has a piece of them, which is 1/64 of the window.  Records
+ * are read back in pieces; builder_nest.c moves them to pre-order in place, as it does in memory.
+ * Tracks that must be sorted are read back into memory.  Calls that do not fit a record stay in
+ * memory (records.wide).
  */
 #include "decoder/trace/builder_internal.h"
 
 #include <string.h>
 
-/* Smaller arrays grow rather than being written, so that writes are not tiny: 64 KiB of the usual
- * window. */
+/* An array smaller than 1/16 of a piece (64 KiB with the usual window) grows instead of being
+ * written, so that writes are not tiny. */
 enum { PIECES = 64, LEAST_SHARE = 16, CPU_AT_ONCE = 512 };
 
 uint64_t tw_piece_records(const struct tw_builder *b)
@@ -89,7 +89,7 @@ void tw_spilled_free(struct track *t)
 
 /* --- reading --- */
 
-/* The extent with a spilled record. */
+/* The extent that contains record `number`. */
 static const struct extent *extent_of(const struct spilled *s, uint64_t number)
 {
 	uint32_t low = 0;
@@ -106,7 +106,7 @@ static const struct extent *extent_of(const struct spilled *s, uint64_t number)
 	return &s->extents[low];
 }
 
-struct access { /* to records in scratch */
+struct access { /* a read or write of records in scratch */
 	const struct tw_builder *builder;
 	struct record *at;
 	int64_t *cpu_ns; /* NULL: the track has no CPU times */
@@ -122,7 +122,7 @@ static enum tw_status transfer(const struct access *a, uint64_t at, void *p, uin
 	                 : s->read(s->arg, at, p, bytes, a->err);
 }
 
-/* n records of an extent after its first `skip`. */
+/* Reads or writes n records of an extent, after its first `skip`, at a->at[done]. */
 static enum tw_status access_extent(
         const struct access *a, const struct extent *e, uint64_t skip, uint64_t n, uint64_t done)
 {
@@ -139,7 +139,7 @@ static enum tw_status access_extent(
 	return TW_OK;
 }
 
-/* Records in memory. */
+/* The same of records in memory. */
 static void access_memory(
         const struct access *a, const struct track *t, uint64_t first, uint64_t n, uint64_t done)
 {
@@ -152,7 +152,7 @@ static void access_memory(
 		        n * sizeof *cpu_ns);
 }
 
-/* n records from number `first` on. */
+/* Reads or writes n records from number `first` on. */
 static enum tw_status access_records(
         const struct access *a, const struct track *t, uint64_t first, uint64_t n)
 {
@@ -174,11 +174,11 @@ static enum tw_status access_records(
 
 static bool reserve_piece(struct piece *p, uint64_t n, bool with_cpu)
 {
-	if (p->room)
+	if (p->cap)
 		return true;
 	p->part.records.at = tw_mem_alloc(n, sizeof *p->part.records.at);
 	p->part.cpu_ns = with_cpu ? tw_mem_alloc(n, sizeof *p->part.cpu_ns) : NULL;
-	p->room = n;
+	p->cap = n;
 	return p->part.records.at && (p->part.cpu_ns || !with_cpu);
 }
 
@@ -206,14 +206,14 @@ enum tw_status tw_piece_read(const struct tw_builder *b, const struct track *t, 
 
 void tw_piece_done(struct piece *p)
 {
-	if (p->room) {
+	if (p->cap) {
 		tw_mem_free(p->part.records.at);
 		tw_mem_free(p->part.cpu_ns);
 	}
 	*p = (struct piece){0};
 }
 
-bool tw_spilled_put(struct tw_builder *b, struct track *t, uint64_t first, uint64_t n,
+bool tw_spilled_replace(struct tw_builder *b, struct track *t, uint64_t first, uint64_t n,
         struct record *at, int64_t *cpu_ns)
 {
 	const struct access a = {b, at, cpu_ns, true, &b->why};
@@ -222,7 +222,7 @@ bool tw_spilled_put(struct tw_builder *b, struct track *t, uint64_t first, uint6
 	return b->status == TW_OK;
 }
 
-/* Records that were written before one had CPU time. */
+/* Makes space for the CPU times of an extent that was written before the track had any. */
 static bool add_cpu(struct tw_builder *b, struct extent *e)
 {
 	int64_t none[CPU_AT_ONCE];
@@ -258,7 +258,7 @@ bool tw_spilled_prepare_moves(struct tw_builder *b, struct track *t)
 	return true;
 }
 
-/* Drops the records that memory has no space for. */
+/* Drops and counts the records that do not fit in memory. */
 static void drop_rest(struct tw_builder *b, struct track *t)
 {
 	const uint64_t most =

@@ -119,8 +119,8 @@ enum tw_status tw_catalogue_verify(struct tw_catalogue *c,
 
 struct tw_catalogue_facts {
 	int schema, known_schema;       /* of the file; of this program */
-	char differs[200];              /* why its tables are not this program's; "": they are.  The
-	                                 * rest is 0 unless the schema is this program's */
+	char differs[200];              /* how its tables differ from this program's; "": they do
+	                                 * not.  The members below are 0 if the schema differs */
 	int64_t newest_ms;              /* of traces and keys, Unix ms */
 	int64_t oldest_job_ms;          /* queued since, 0: none */
 	uint64_t recent, recent_failed; /* traces of the last day that ended, and that failed */

@@ -43,8 +43,8 @@
 /* What the eventfd counts for a job that was queued; a finished step counts 1. */
 #define QUEUED (UINT64_C(1) << 32)
 
-/* After a system trace of 4 GiB, and with some more for depths, at most the largest file of a
- * child. */
+/* Follows a system trace of at most 4 GiB; with its depths, the file stays below the file-size
+ * limit of a child. */
 #define SCRATCH_MOST ((uint64_t)3 << 30)
 
 enum {

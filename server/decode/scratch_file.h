@@ -10,14 +10,14 @@
 
 struct tw_scratch_file {
 	int fd;             /* open for reading and writing */
-	uint64_t from;      /* its first offset; what is before is not touched */
-	uint64_t max_bytes; /* 0: it is not used */
+	uint64_t from;      /* offset at which scratch begins; earlier bytes are unchanged */
+	uint64_t max_bytes; /* 0: scratch is not used */
 	bool used;
 };
 
-/* With the usual window.  Keep `file` until the builder is freed. */
+/* Scratch with the usual window.  Keep `file` until the builder is freed. */
 struct tw_scratch tw_scratch_file(struct tw_scratch_file *file);
-/* Truncates the file to `bytes` if it was used, after the builder's last read. */
+/* Call after the builder's last read: truncates the file to `bytes` if scratch was used. */
 enum tw_status tw_scratch_file_end(
         struct tw_scratch_file *file, uint64_t bytes, struct tw_err *err) TW_MUST_USE;
 

@@ -43,7 +43,8 @@
 enum { ANSWER_FD = 1, TASK_FD = 3, SYSTEM_FD = 5 };
 enum { READ_BYTES = 1 << 20 };
 enum { MORE_CPU_S = 1, MORE_WALL_S = 10 };
-/* In SYSTEM_FD: no system trace reaches it, and the rest of the largest file is enough. */
+/* Offset of scratch in SYSTEM_FD: system traces are smaller, and the file-size limit leaves enough
+ * space after it. */
 #define SCRATCH_FROM ((uint64_t)4 << 30)
 
 static bool input_failed; /* included in the answer */

@@ -27,13 +27,13 @@ struct tw_stratum {
 	struct tw_fleet_cells of[TW_SIDES];
 	double weight[TW_SIDES]; /* the sum over strata is 1 */
 	bool left_out;
-	size_t at; /* index among those that are not left out */
+	size_t at; /* index among the compared strata */
 };
 /* The strata with most traces on both sides; the others are left out. */
 enum { TW_STRATA_MAX = 100 };
 struct tw_mix {
 	struct tw_stratum *strata; /* by scenario, then class */
-	size_t n, compared;        /* compared: number of those that are not left out */
+	size_t n, compared;        /* compared: number of strata not left out */
 	uint64_t traces[TW_SIDES]; /* in compared strata */
 	uint64_t all[TW_SIDES];
 	bool corrected;   /* B is weighted by A's mix */
@@ -60,7 +60,7 @@ struct tw_compared_stat {
 struct tw_stratum_values {
 	struct tw_sketch of[TW_SIDES];
 };
-/* s: one per compared stratum.  until_ms: monotonic; TW_DEADLINE. */
+/* s: one per compared stratum.  TW_DEADLINE after until_ms (monotonic). */
 enum tw_status tw_fleet_compare_stats(const struct tw_mix *m, const struct tw_stratum_values *s,
         int64_t until_ms, struct tw_arena *a, struct tw_compared_stat ret[TW_COMPARE_STATS],
         struct tw_err *err) TW_MUST_USE;

@@ -463,7 +463,7 @@ static enum tw_status to_folder(struct run *r, struct tw_err *err)
 	return st == TW_OK ? delete_old_files(r, err) : st;
 }
 
-static enum tw_status to_held_folder(struct run *r, struct tw_err *err)
+static enum tw_status to_locked_folder(struct run *r, struct tw_err *err)
 {
 	char path[PATH_BYTES];
 	int lock = -1;
@@ -495,7 +495,7 @@ static enum tw_status read_previous(struct run *r, struct tw_s3_metadata *ret, s
 	return TW_OK;
 }
 
-static enum tw_status note_any(void *arg, const struct tw_s3_object *o, struct tw_err *err)
+static enum tw_status mark_found(void *arg, const struct tw_s3_object *o, struct tw_err *err)
 {
 	(void)o;
 	(void)err;
@@ -503,11 +503,11 @@ static enum tw_status note_any(void *arg, const struct tw_s3_object *o, struct t
 	return TW_OK;
 }
 
-/* A server deletes the objects below its prefix that its catalogue does not name. */
-static enum tw_status is_unowned(struct run *r, struct tw_err *err)
+/* Refuses the prefix of a server: it deletes objects that its catalogue does not name. */
+static enum tw_status check_unowned(struct run *r, struct tw_err *err)
 {
 	bool owned = false;
-	enum tw_status st = tw_s3_list(r->b->s3, "owner/", note_any, &owned, err);
+	enum tw_status st = tw_s3_list(r->b->s3, "owner/", mark_found, &owned, err);
 
 	return st == TW_OK && owned
 	               ? tw_fail(err, TW_CONFLICT,
@@ -527,8 +527,8 @@ static void unlink_database(const char *path)
 	}
 }
 
-/* Whether the previous backup is one of this server.  `there`: a path for its catalogue. */
-static enum tw_status may_replace_sent(struct run *r, const char *there, struct tw_err *err)
+/* Refuses to replace another server's backup.  `there`: a path for downloading its catalogue. */
+static enum tw_status check_previous(struct run *r, const char *there, struct tw_err *err)
 {
 	const int fd = open(there, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	char sha256[TW_SHA256_HEX];
@@ -548,8 +548,7 @@ static enum tw_status may_replace_sent(struct run *r, const char *there, struct 
 	               : st;
 }
 
-/* Without a lock, which not every store has: two backups that end within the same second are not
- * detected. */
+/* Not every store has locks, so two backups that end within the same second are not detected. */
 static enum tw_status send_catalogue(struct run *r, const char *path, struct tw_err *err)
 {
 	struct tw_s3_metadata now;
@@ -557,7 +556,8 @@ static enum tw_status send_catalogue(struct run *r, const char *path, struct tw_
 	enum tw_status st;
 
 	if (fd < 0)
-		return tw_fail(err, TW_IO, "the copy of the catalogue is gone");
+		return tw_fail(
+		        err, TW_IO, "the copy of the catalogue was removed during the backup");
 	st = read_previous(r, &now, err);
 	if (st == TW_OK &&
 	        (now.bytes != r->replaces.bytes || strcmp(now.sha256, r->replaces.sha256) != 0))
@@ -575,12 +575,12 @@ static enum tw_status to_store(struct run *r, struct tw_err *err)
 	enum tw_status st = read_previous(r, &r->replaces, err);
 
 	if (st == TW_OK)
-		st = is_unowned(r, err);
+		st = check_unowned(r, err);
 	tw_ulid_new(tw_unix_ms(), id);
 	(void)snprintf(name, sizeof name, ".backup-%s", id); /* a starting server removes it */
 	tw_spool_path(r->b->from, name, copy, sizeof copy);
 	if (st == TW_OK && r->replaces.bytes && !r->b->replace)
-		st = may_replace_sent(r, copy, err);
+		st = check_previous(r, copy, err);
 	if (st == TW_OK)
 		st = copy_all(r, copy, err);
 	if (st == TW_OK)
@@ -593,7 +593,7 @@ enum tw_status tw_backup_run(
         const struct tw_backup *backup, struct tw_backup_sums *ret, struct tw_err *err)
 {
 	struct run r = {.b = backup};
-	enum tw_status st = backup->s3 ? to_store(&r, err) : to_held_folder(&r, err);
+	enum tw_status st = backup->s3 ? to_store(&r, err) : to_locked_folder(&r, err);
 
 	if (st == TW_OK)
 		*ret = r.sums;

@@ -9,9 +9,10 @@
  * no catalogue.  A target in use, or whose catalogue is in PostgreSQL, is always refused.  Works
  * with a running server and under load.
  *
- * In a store the names are the same, so that its download is a data folder again.  The previous
- * catalogue is downloaded to verify that it shares a project; TW_BUSY if another backup replaced it
- * during this one.  Unreferenced objects remain until the store's own rules delete them.
+ * Objects in a store have the names of files in a folder, so a download of them is a data folder.
+ * The previous catalogue is downloaded to verify that it shares a project; TW_BUSY if another
+ * backup replaced it during this one.  Unreferenced objects remain until the store's own rules
+ * delete them.
  * Thread: the caller's.
  */
 #ifndef TW_BACKUP_H
@@ -40,8 +41,8 @@ struct tw_backup {
 	struct tw_s3 *s3;    /* a store; NULL: `to` */
 	/* Overwrite a refused target unless it is in use or its catalogue is in PostgreSQL. */
 	bool replace;
-	/* Decoded files, too; without it only those whose upload has expired, and a server on the
-	 * backup decodes the others again. */
+	/* Also copies decoded files.  Otherwise copies only those of traces whose upload has
+	 * expired; a server on the backup decodes the others again. */
 	bool decoded;
 	/* Called for an upload or mapping (its trace or build) that cannot be copied because it is
 	 * damaged or gone; the trace is still in the backup if its decoded file is. */

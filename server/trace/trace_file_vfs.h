@@ -37,7 +37,7 @@ enum tw_status tw_trace_image_store(struct tw_trace_image *i, struct ZSTD_CCtx_s
 /* For reading: TW_CORRUPT if the file is a damaged compressed copy. */
 enum tw_status tw_trace_image_load(
         struct tw_trace_image *i, int fd, struct ZSTD_DCtx_s *zstd, struct tw_err *err) TW_MUST_USE;
-/* Bytes of the database: fewer than n at its end, -1 on failure. */
+/* Returns the number of bytes read: fewer than n at the end of the database, -1 on failure. */
 ssize_t tw_trace_image_read(const struct tw_trace_image *i, void *to, size_t n, uint64_t at);
 void tw_trace_image_done(struct tw_trace_image *i);
 

@@ -29,14 +29,13 @@ enum tw_member_kind {
 struct tw_member {
 	const char *name; /* NULL ends a table */
 	enum tw_member_kind kind;
-	bool required, or_null; /* null: as if absent */
+	bool required, or_null; /* or_null: null means absent */
 	size_t offset, bytes;
 	int64_t min, max; /* NUMBER, REAL; TEXT, LINES: bytes; TEXTS: items */
 	const char *const *words;
-	bool (*fits)(
-	        const char *); /* NULL, or whether a TEXT, unless "", or one of TEXTS is valid */
-	const char *form;      /* what a value is, for the message; needed with `fits` and a
-	                          TEXT's min */
+	bool (*fits)(const char *); /* NULL, or checks a TEXT that is not "", or each of TEXTS */
+	const char *form; /* describes a valid value, for the message; required with `fits`
+	                     and with the min of a TEXT */
 };
 
 #define TW_MEMBER(kind_, T, member, ...)                                                           \
@@ -45,15 +44,16 @@ struct tw_member {
 		.bytes = sizeof((T *)NULL)->member, __VA_ARGS__                                    \
 	}
 
-/* Reads the members that the object has into the struct; others keep their values.  io NULL: only
- * checks them. */
+/* Reads the members that the object has into the struct *io; other members of the struct are
+ * unchanged.  io NULL: only checks the object's. */
 enum tw_status tw_members_read(
         const json_t *o, const struct tw_member *of, void *io, struct tw_err *err) TW_MUST_USE;
-/* Refuses other members, or fewer than `least`; the message lists the known ones between the two
- * texts. */
+/* Refuses members that are not in the table, and fewer than `least`; the message is `before`, the
+ * names in the table, and `after`. */
 enum tw_status tw_members_only(const json_t *o, const struct tw_member *of, size_t least,
         const char *before, const char *after, struct tw_err *err) TW_MUST_USE;
-/* Refuses a value that is not an object, and other members; the message names the first. */
+/* Refuses a value that is not an object, and members that are not in the table; the message names
+ * the first. */
 enum tw_status tw_members_known(
         const json_t *o, const struct tw_member *of, struct tw_err *err) TW_MUST_USE;
 
@@ -61,12 +61,12 @@ enum tw_status tw_members_known(
  * `lines`, line ends and tabs. */
 enum tw_status tw_member_text(const json_t *o, const char *name, size_t max, bool lines,
         const char **ret, struct tw_err *err) TW_MUST_USE;
-/* Which of `names` (ended by NULL) the text is; the message names the field and lists them. */
+/* Finds the text in `names` (NULL ends them); the message has the field's name and lists them. */
 enum tw_status tw_enum_of_name(const char *name, const char *text, const char *const *names,
         unsigned *ret, struct tw_err *err) TW_MUST_USE;
 
-/* Returns st after prefixing the message of TW_BAD_REQUEST with the text and ": ", to name the part
- * of a document that is invalid. */
+/* Returns st.  If it is TW_BAD_REQUEST, first prefixes the message with the text and ": ", to name
+ * the invalid part of a document. */
 enum tw_status tw_fail_within(enum tw_status st, struct tw_err *err, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 

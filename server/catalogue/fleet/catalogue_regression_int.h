@@ -7,9 +7,9 @@
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/fleet/catalogue_regression.h"
 
-/* After "(" and a parameter: its bit of the row's status is set.  PostgreSQL assumes that nearly
- * all rows differ from a value and few are equal to it.  It would sort these few instead of reading
- * a page in the order of an index. */
+/* Follows "(" and a parameter, a set of statuses as bits: true if it contains the row's status.  If
+ * status were compared with values, PostgreSQL would assume that few rows are equal to one, and
+ * sort all of them instead of reading a page in the order of an index. */
 #define TW_HAS_STATUS ">>CAST(status AS INTEGER))&1<>0"
 
 /* Of rows x after project_id=?1; `id` is the column of their ids. */

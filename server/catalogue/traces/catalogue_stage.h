@@ -20,7 +20,7 @@ struct tw_stage_marks {    /* SQL for `trace`: constants of the code */
 	const char *stage; /* its waiting traces: SQLite: index trace_stage_STAGE; PostgreSQL: table
 	                      trace_stage */
 	const char *waits; /* condition of waiting traces; contains that of the index */
-	const char *also;  /* table of which each project is served too; NULL: none */
+	const char *also;  /* projects with rows in this table are served too; NULL: none */
 	const char *todo;  /* condition of all traces in the list, which may be processed again,
 	                      postponed or given up; NULL: `waits` */
 	const char *postpone;     /* assignment that postpones a trace */
@@ -37,7 +37,7 @@ struct tw_stage_marks {    /* SQL for `trace`: constants of the code */
 		__VA_ARGS__                                                                        \
 	}
 
-/* The first project after `after` that is to be served; marks NULL: any project.  "": none. */
+/* The first project after `after` that the stage is to serve; m NULL: of all.  "": none. */
 enum tw_status tw_catalogue_stage_next(struct tw_catalogue *c, const struct tw_stage_marks *m,
         const char *after, char ret[TW_ID_BYTES], struct tw_err *err) TW_MUST_USE;
 /* Waiting traces of a project. */
