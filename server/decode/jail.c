@@ -110,8 +110,8 @@ static bool forbid_paths(int folder)
 /* --- system calls --- */
 
 static const int allowed[] = {SCMP_SYS(read), SCMP_SYS(readv), SCMP_SYS(pread64), SCMP_SYS(lseek),
-        SCMP_SYS(fstat), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(pwrite64), SCMP_SYS(ftruncate),
-        SCMP_SYS(fsync), SCMP_SYS(fdatasync), SCMP_SYS(close),
+        SCMP_SYS(fstat), SCMP_SYS(fstatfs), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(pwrite64),
+        SCMP_SYS(ftruncate), SCMP_SYS(fsync), SCMP_SYS(fdatasync), SCMP_SYS(close),
         /* memory */
         SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise),
         /* its own threads */

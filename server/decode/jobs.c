@@ -81,7 +81,8 @@ static void close_parts(struct running *r)
 	}
 }
 
-/* Decoders that run at the same time share the spare space of the disk. */
+/* Decoders that run at the same time share the spare space of the disk.  They check it again when
+ * they use it (scratch_file.h). */
 static json_t *limits_of(const struct tw_jobs *j)
 {
 	const uint64_t spare = tw_blobs_spare_bytes(j->parts.blobs) / j->n_slots;
@@ -89,6 +90,8 @@ static json_t *limits_of(const struct tw_jobs *j)
 
 	(void)json_object_set_new(limits, "scratch_bytes",
 	        json_integer((json_int_t)(spare < SCRATCH_MOST ? spare : SCRATCH_MOST)));
+	(void)json_object_set_new(limits, "min_free_bytes",
+	        json_integer((json_int_t)tw_blobs_min_free_bytes(j->parts.blobs)));
 	return limits;
 }
 

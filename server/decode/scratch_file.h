@@ -12,6 +12,10 @@ struct tw_scratch_file {
 	int fd;             /* open for reading and writing */
 	uint64_t from;      /* offset at which scratch begins; earlier bytes are unchanged */
 	uint64_t max_bytes; /* 0: scratch is not used */
+	/* If the disk has less free, writes fail with TW_FULL.  Checked for each further 64 MiB, as
+	 * uploads and exports take space, too. */
+	uint64_t min_free_bytes;
+	uint64_t checked_bytes; /* of scratch, covered by the last check */
 	bool used;
 };
 

@@ -473,7 +473,10 @@ static struct job begin_job(const json_t *task, size_t i, size_t n)
 	const json_t *limits = json_object_get(task, "limits");
 
 	return (struct job){.system_fd = -1,
-	        .scratch = {SYSTEM_FD, SCRATCH_FROM, number(limits, "scratch_bytes"), false},
+	        .scratch = {.fd = SYSTEM_FD,
+	                .from = SCRATCH_FROM,
+	                .max_bytes = number(limits, "scratch_bytes"),
+	                .min_free_bytes = number(limits, "min_free_bytes")},
 	        .limits = tw_worker_limits(limits),
 	        .input = TW_WORKER_INPUT + (int)i,
 	        .output = i ? TW_WORKER_INPUT + (int)(n + i) - 1 : TW_WORKER_OUTPUT,

@@ -261,6 +261,19 @@ enum tw_status tw_blobs_check_room(const struct tw_blobs *b, uint64_t bytes, str
 	return check_room(b, bytes, err);
 }
 
+static uint64_t min_free_of(const struct tw_blobs *b, const struct tw_disk *d)
+{
+	return d->total_bytes / 100 * b->min_free_percent;
+}
+
+uint64_t tw_blobs_min_free_bytes(const struct tw_blobs *b)
+{
+	struct tw_disk d;
+
+	(void)tw_disk_of(b->dir, &d);
+	return min_free_of(b, &d);
+}
+
 uint64_t tw_blobs_spare_bytes(const struct tw_blobs *b)
 {
 	struct tw_disk d;
@@ -268,7 +281,7 @@ uint64_t tw_blobs_spare_bytes(const struct tw_blobs *b)
 
 	if (!tw_disk_of(b->dir, &d))
 		return 0;
-	held = d.total_bytes / 100 * b->min_free_percent;
+	held = min_free_of(b, &d);
 	return d.free_bytes > held ? d.free_bytes - held : 0;
 }
 

@@ -171,7 +171,9 @@ void tw_spool_path(struct tw_blobs *b, const char *name, char *out, size_t cap);
 
 /* TW_FULL if the disk has too little free space, or while the reserve is not complete. */
 enum tw_status tw_blobs_check_room(const struct tw_blobs *b, uint64_t bytes, struct tw_err *err);
-/* Bytes that temporary files may take: what is free above --min-free. */
+/* Bytes of the disk that --min-free keeps free. */
+uint64_t tw_blobs_min_free_bytes(const struct tw_blobs *b);
+/* Bytes that temporary files may take: what is free above these. */
 uint64_t tw_blobs_spare_bytes(const struct tw_blobs *b);
 /* Checks only the reserve. */
 enum tw_status tw_blobs_check_reserve(const struct tw_blobs *b, struct tw_err *err);

@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -224,12 +225,14 @@ static bool cannot_decode(void)
 	char *memory = malloc(MIB);
 	char back[2] = "";
 	struct stat st;
+	struct statfs disk;
 	pthread_t thread;
 	bool ok = memory && pthread_create(&thread, NULL, fill, memory) == 0 &&
 	          pthread_join(thread, NULL) == 0 && memory[MIB - 1] == 7;
 
 	ok = ok && pwrite(kept_fd, "ab", 2, 0) == 2 && pread(kept_fd, back, 2, 0) == 2;
 	ok = ok && back[1] == 'b' && fstat(kept_fd, &st) == 0 && st.st_size == 2;
+	ok = ok && fstatfs(kept_fd, &disk) == 0;
 	ok = ok && ftruncate(kept_fd, 1) == 0 && fsync(kept_fd) == 0;
 	free(memory);
 	return !ok;
