@@ -45,7 +45,7 @@ function Form({ hook, keep, cancel }: { hook?: Hook; keep: (d: Draft) => Promise
 				<label class="inline">{tr('Name')}{' '}<input name="name" maxLength={100} value={d.name} placeholder={tr('perf channel')} ref={hook ? undefined : focused} onInput={(e) => put({ ...d, name: e.currentTarget.value })} /></label>
 				<label class="inline">{tr('Kind')}{' '}<select name="kind" value={d.kind} onChange={(e) => put({ ...d, kind: e.currentTarget.value })}>{KINDS.map(([k, shown]) => <option key={k} value={k}>{shown}</option>)}</select></label>
 			</div>
-			<Field name="url" label={tr('Address')} hint={tr("http or https; private addresses only where the server's --webhook-private allows them")} value={d.url} put={(url) => put({ ...d, url })} placeholder="https://hooks.example.com/tracewell" />
+			<Field name="url" type="url" label={tr('Address')} hint={tr("http or https; private addresses only where the server's --webhook-private allows them")} value={d.url} put={(url) => put({ ...d, url })} placeholder="https://hooks.example.com/tracewell" />
 			<details><summary>{tr('Events: {which}', { which: d.events.length === EVENTS.length ? tr('all events') : `${d.events.length} / ${EVENTS.length}` })}</summary>
 				<div class="row">{EVENTS.map(([event, shown]) => <label class="inline" key={event}><input type="checkbox" name={event} checked={d.events.includes(event)} onChange={() => toggle(event)} /> {shown}</label>)}</div></details>
 			<div class="row"><button class="primary" disabled={!d.url.trim() || d.events.length === 0}>{hook ? tr('Save') : tr('Add')}</button><button type="button" onClick={cancel}>{tr('Cancel')}</button></div>

@@ -27,10 +27,10 @@ const labelsOf = (text: string) => text.split(',').map((l) => l.trim()).filter(B
 const assigneesOf = (text: string) => Object.fromEntries(text.split('\n').map((l) => l.split('=').map((p) => p.trim())).filter(([who, login]) => who && login));
 
 /** A line of text. */
-export function Field({ name, label, value, put, hint, placeholder, secret }: { name: string; label: string; value: string; put: (v: string) => void; hint?: string; placeholder?: string; secret?: boolean }) {
+export function Field({ name, label, value, put, hint, placeholder, type = 'text' }: { name: string; label: string; value: string; put: (v: string) => void; hint?: string; placeholder?: string; type?: string }) {
 	return (
 		<label class="list">{label}{hint && <>{' '}<span class="quiet">{hint}</span></>}
-			<input name={name} class="mono wide" type={secret ? 'password' : 'text'} autocomplete="off" maxLength={1000} spellcheck={false} value={value} placeholder={placeholder} onInput={(e) => put(e.currentTarget.value)} /></label>
+			<input name={name} class="mono wide" type={type} autocomplete="off" maxLength={1000} spellcheck={false} value={value} placeholder={placeholder} onInput={(e) => put(e.currentTarget.value)} /></label>
 	);
 }
 
@@ -60,7 +60,7 @@ function Form({ v, keep }: { v: TrackerOf; keep: (t: object) => Promise<boolean>
 							<Field name="user" label={tr('User')} hint={tr('email address, of Jira Cloud only')} value={d.user} put={set('user')} />
 							<Field name="issue_type" label={tr('Issue type')} value={d.issue_type} put={set('issue_type')} placeholder={TYPE} />
 						</>}
-						<Field name="token" label={tr('Token')} hint={v.token_lost ? tr('the stored one cannot be decrypted: enter it again') : v.token_set ? tr('stored; enter another to replace it') : tr('stored encrypted')} value={d.token} put={set('token')} secret />
+						<Field name="token" label={tr('Token')} hint={v.token_lost ? tr('the stored one cannot be decrypted: enter it again') : v.token_set ? tr('stored; enter another to replace it') : tr('stored encrypted')} value={d.token} put={set('token')} type="password" />
 						<Field name="labels" label={tr('Labels')} hint={tr('separated by commas')} value={d.labels} put={set('labels')} placeholder={LABEL} />
 					</>}
 				</div>
