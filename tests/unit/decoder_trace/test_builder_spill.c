@@ -112,16 +112,16 @@ static void same(emit_fn emit, const void *of)
 	same_within(emit, of, &l);
 }
 
-struct told {
+struct model_input {
 	const struct model *m;
 	enum model_form form;
 };
 
 static void emit_model(struct tw_builder *b, const void *of)
 {
-	const struct told *t = of;
+	const struct model_input *input = of;
 
-	assert_int_equal(model_tell(t->m, tw_builder_sink(b), t->form, NULL), TW_OK);
+	assert_int_equal(model_tell(input->m, tw_builder_sink(b), input->form, NULL), TW_OK);
 }
 
 static void test_models(void **state)
@@ -134,10 +134,10 @@ static void test_models(void **state)
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
 		for (int form = MODEL_RECORDS; form <= MODEL_SHUFFLED; form++) {
 			struct model m;
-			const struct told t = {&m, (enum model_form)form};
+			const struct model_input input = {&m, (enum model_form)form};
 
 			model_make(&m, &shapes[i]);
-			same(emit_model, &t);
+			same(emit_model, &input);
 			model_done(&m);
 		}
 }
@@ -349,7 +349,7 @@ struct failing {
 	enum tw_status st;
 };
 
-static struct failing run_failing(const struct told *t, uint32_t write, uint32_t read)
+static struct failing run_failing(const struct model_input *input, uint32_t write, uint32_t read)
 {
 	struct tw_limits l = tw_limits_default();
 	struct tw_builder *b = tw_builder_new(&l);
@@ -360,7 +360,7 @@ static struct failing run_failing(const struct told *t, uint32_t write, uint32_t
 	scratch_begin(&f.s, b, 16 << 10);
 	f.s.fail_write = write;
 	f.s.fail_read = read;
-	(void)model_tell(t->m, tw_builder_sink(b), t->form, NULL);
+	(void)model_tell(input->m, tw_builder_sink(b), input->form, NULL);
 	reported_init(&r);
 	f.st = tw_builder_write(b, &r.out, &f.err);
 	reported_done(&r);
@@ -373,12 +373,12 @@ static void fails_at_each(enum model_form form, bool writing)
 {
 	struct model_shape shape = {9, 3, 3000, 60, false};
 	struct model m;
-	const struct told t = {&m, form};
+	const struct model_input input = {&m, form};
 	bool done = false;
 
 	model_make(&m, &shape);
 	for (uint32_t n = 1; !done; n += 1 + n / 4) {
-		const struct failing f = run_failing(&t, writing ? n : 0, writing ? 0 : n);
+		const struct failing f = run_failing(&input, writing ? n : 0, writing ? 0 : n);
 
 		done = (writing ? f.s.writes : f.s.reads) < n;
 		assert_int_equal(f.st, done ? TW_OK : writing ? TW_FULL : TW_IO);
@@ -407,7 +407,7 @@ static void test_no_memory(void **state)
 	(void)state;
 	model_make(&m, &shape);
 	for (int form = MODEL_RECORDS; form <= MODEL_SHUFFLED; form++) {
-		const struct told t = {&m, (enum model_form)form};
+		const struct model_input input = {&m, (enum model_form)form};
 		bool done = false;
 
 		for (uint64_t n = 1; !done; n++) {
@@ -421,7 +421,7 @@ static void test_no_memory(void **state)
 			scratch_begin(&s, b, 4 << 10);
 			reported_init(&r);
 			tw_mem_fail_at(n);
-			st = model_tell(t.m, tw_builder_sink(b), t.form, NULL);
+			st = model_tell(input.m, tw_builder_sink(b), input.form, NULL);
 			if (st == TW_OK)
 				st = tw_builder_write(b, &r.out, NULL);
 			done = tw_mem_count() < n;
