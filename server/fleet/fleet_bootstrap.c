@@ -166,14 +166,14 @@ struct samples { /* resampled values of one statistic */
 	double of[TW_SIDES][TW_COMPARE_RESAMPLES], change[TW_COMPARE_RESAMPLES];
 };
 
-static enum tw_status resample(struct side sides[TW_SIDES], struct samples all[TW_COMPARE_STATS],
-        int64_t until_ms, struct tw_err *err)
+static enum tw_status resample(
+        struct side sides[TW_SIDES], struct samples all[TW_COMPARE_STATS], struct tw_err *err)
 {
 	uint64_t seed = UINT64_C(0x9E3779B97F4A7C15);
 	double one[TW_SIDES][TW_COMPARE_STATS];
 
 	for (int i = 0; i < TW_COMPARE_RESAMPLES; i++) {
-		if (tw_monotonic_ms() >= until_ms)
+		if (tw_work_is_overdue())
 			return tw_fail(err, TW_DEADLINE, "the query exceeds --query-deadline");
 		for (int side = 0; side < TW_SIDES; side++) {
 			draw(&sides[side], &seed);
@@ -214,8 +214,7 @@ static void conclude(
 }
 
 enum tw_status tw_fleet_compare_stats(const struct tw_mix *m, const struct tw_stratum_values *s,
-        int64_t until_ms, struct tw_arena *a, struct tw_compared_stat ret[TW_COMPARE_STATS],
-        struct tw_err *err)
+        struct tw_arena *a, struct tw_compared_stat ret[TW_COMPARE_STATS], struct tw_err *err)
 {
 	struct samples *all = tw_arena_alloc(a, TW_COMPARE_STATS, sizeof *all);
 	struct side sides[TW_SIDES] = {{.m = m, .side = TW_SIDE_A}, {.m = m, .side = TW_SIDE_B}};
@@ -231,7 +230,7 @@ enum tw_status tw_fleet_compare_stats(const struct tw_mix *m, const struct tw_st
 			n[side] +=
 			        m->strata[k].weight[side] > 0 ? s[m->strata[k].at].of[side].n : 0;
 	}
-	st = resample(sides, all, until_ms, err);
+	st = resample(sides, all, err);
 	if (st != TW_OK)
 		return st;
 	memset(ret, 0, TW_COMPARE_STATS * sizeof *ret);

@@ -60,9 +60,9 @@ struct tw_compared_stat {
 struct tw_stratum_values {
 	struct tw_sketch of[TW_SIDES];
 };
-/* s: one per compared stratum.  TW_DEADLINE after until_ms (monotonic). */
+/* s: one per compared stratum.  TW_DEADLINE after this thread's deadline (clock.h). */
 enum tw_status tw_fleet_compare_stats(const struct tw_mix *m, const struct tw_stratum_values *s,
-        int64_t until_ms, struct tw_arena *a, struct tw_compared_stat ret[TW_COMPARE_STATS],
+        struct tw_arena *a, struct tw_compared_stat ret[TW_COMPARE_STATS],
         struct tw_err *err) TW_MUST_USE;
 /* The durations of traces. */
 enum tw_status tw_fleet_mix_lengths(const struct tw_mix *m, struct tw_arena *a,

@@ -167,11 +167,6 @@ static enum tw_status list_scenarios(
 	return TW_OK;
 }
 
-static int64_t until_ms(const struct tw_comparison *c)
-{
-	return tw_monotonic_ms() + (int64_t)tw_req_ms_left(c->q->req);
-}
-
 static enum tw_status compare_scenario(struct tw_comparison *c, const char *name,
         const struct tw_fleet_cells cells[TW_SIDES], bool correct, struct tw_err *err)
 {
@@ -183,8 +178,7 @@ static enum tw_status compare_scenario(struct tw_comparison *c, const char *name
 	st = tw_fleet_mix(cells, name, correct, c->q->arena, &s->mix, err);
 	if (st == TW_OK)
 		st = tw_fleet_mix_lengths(&s->mix, c->q->arena, &lengths, err);
-	return st == TW_OK ? tw_fleet_compare_stats(
-	                             &s->mix, lengths, until_ms(c), c->q->arena, s->stats, err)
+	return st == TW_OK ? tw_fleet_compare_stats(&s->mix, lengths, c->q->arena, s->stats, err)
 	                   : st;
 }
 
@@ -292,8 +286,7 @@ static enum tw_status compare_one(struct tw_comparison *c, struct tw_err *err)
 	if (!c->one)
 		return TW_OK;
 	st = tw_compared_values(&c->mix, c->one, TW_ROLLUP_WALL, s, err);
-	return st == TW_OK ? tw_fleet_compare_stats(
-	                             &c->mix, s, until_ms(c), c->q->arena, c->one_stats, err)
+	return st == TW_OK ? tw_fleet_compare_stats(&c->mix, s, c->q->arena, c->one_stats, err)
 	                   : st;
 }
 
