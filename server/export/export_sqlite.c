@@ -5,16 +5,20 @@
  * by id; the view `call` joins both.  SQLite needs a file that it can seek in, so the database is
  * complete in an unnamed file, or in memory if it is small, before its first byte is sent.
  */
+#include <stdio.h>
 #include <unistd.h>
 
 #include "server/export/export_format.h"
 #include "server/trace/trace_file_internal.h"
 #include "server/trace/trace_file_vfs.h"
 
-enum table { META, THREAD, SLICE, METHOD, EVENT, DOCUMENT, REPAIR, TABLES };
+enum insert { META, THREAD, FIRST_SLICE, SLICES, METHOD, EVENT, DOCUMENT, REPAIR, INSERTS };
+
+/* Large pages are written faster; a small trace would leave most of them empty. */
+enum { SMALL_PAGE = 8192, LARGE_PAGE = 32768, MANY_SLICES = 100000 };
 
 static const char schema[] =
-        "PRAGMA page_size=8192; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
+        "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
         "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-1024; BEGIN;"
         "CREATE TABLE meta(key TEXT, value);"
         "CREATE TABLE thread(thread_id INTEGER PRIMARY KEY, pid INTEGER, tid INTEGER, "
@@ -32,19 +36,37 @@ static const char schema[] =
         "s.depth, s.ts_ns, s.dur_ns, s.cpu_ns, s.method_id, m.name FROM slice s LEFT JOIN "
         "method m USING(method_id) LEFT JOIN thread t USING(thread_id)";
 
-static const char *const inserts[TABLES] = {
+/* Slices are inserted from a virtual table of the pending ones: a statement costs more than the
+ * insertion of a row, and so does SQLite's search for an id.  A row without an id gets the one
+ * after the last. */
+static const char *const inserts[INSERTS] = {
         [META] = "INSERT INTO meta VALUES(?,?)",
         [THREAD] = "INSERT INTO thread VALUES(?,?,?,?,?,?,?,?,?,?)",
-        [SLICE] = "INSERT INTO slice VALUES(?,?,?,?,?,?,?,?)",
+        [FIRST_SLICE] = "INSERT INTO slice SELECT 0, * FROM pending",
+        [SLICES] = "INSERT INTO slice SELECT NULL, * FROM pending",
         [METHOD] = "INSERT INTO method VALUES(?,?,?,?,?,?,?,?)",
         [EVENT] = "INSERT INTO event VALUES(NULL,?,?,?,?,?,?,?,?)",
         [DOCUMENT] = "INSERT INTO document VALUES(?,?)",
         [REPAIR] = "INSERT INTO repair VALUES(?,?,?)",
 };
 
+enum { PENDING = 512 };
+enum pending_column {
+	P_THREAD,
+	P_PARENT,
+	P_DEPTH,
+	P_START,
+	P_DURATION,
+	P_CPU,
+	P_METHOD,
+	P_COLUMNS
+};
+
 struct state {
 	sqlite3 *db;
-	sqlite3_stmt *inserts[TABLES];
+	sqlite3_stmt *inserts[INSERTS];
+	int64_t pending[PENDING][P_COLUMNS];
+	int n_pending;
 	struct tw_trace_image image;
 	uint64_t sent; /* bytes of the image */
 };
@@ -91,10 +113,10 @@ static void fail(struct tw_export *x)
 	(void)tw_trace_sql_fail(s->db, "writing the database", &x->failure);
 }
 
-static void row(struct tw_export *x, enum table table, const struct value *v, int n)
+static void row(struct tw_export *x, enum insert insert, const struct value *v, int n)
 {
 	const struct state *state = x->state;
-	sqlite3_stmt *s = state->inserts[table];
+	sqlite3_stmt *s = state->inserts[insert];
 
 	if (x->failure.code != TW_OK)
 		return;
@@ -112,21 +134,145 @@ static void row(struct tw_export *x, enum table table, const struct value *v, in
 	(void)sqlite3_reset(s);
 }
 
+/* --- pending slices --- */
+
+struct pending_table {
+	sqlite3_vtab base; /* first member */
+	const struct state *state;
+};
+
+struct pending_cursor {
+	sqlite3_vtab_cursor base; /* first member */
+	const struct state *state;
+	int at;
+};
+
+static struct pending_cursor *cursor_of(sqlite3_vtab_cursor *c)
+{
+	return (struct pending_cursor *)(void *)c;
+}
+
+static int pending_connect(
+        sqlite3 *db, void *arg, int argc, const char *const *argv, sqlite3_vtab **ret, char **why)
+{
+	struct pending_table *t = tw_mem_zalloc(1, sizeof *t);
+	int rc;
+
+	(void)argc, (void)argv, (void)why;
+	if (!t)
+		return SQLITE_NOMEM;
+	rc = sqlite3_declare_vtab(db,
+	        "CREATE TABLE x(thread_id, parent_id, depth, ts_ns, dur_ns, cpu_ns, method_id)");
+	t->state = arg;
+	*ret = &t->base;
+	return rc;
+}
+
+static int pending_disconnect(sqlite3_vtab *t)
+{
+	tw_mem_free(t);
+	return SQLITE_OK;
+}
+
+static int pending_plan(sqlite3_vtab *t, sqlite3_index_info *i)
+{
+	(void)t, (void)i;
+	return SQLITE_OK;
+}
+
+static int pending_open(sqlite3_vtab *t, sqlite3_vtab_cursor **ret)
+{
+	struct pending_cursor *c = tw_mem_zalloc(1, sizeof *c);
+
+	if (!c)
+		return SQLITE_NOMEM;
+	c->state = ((struct pending_table *)(void *)t)->state;
+	*ret = &c->base;
+	return SQLITE_OK;
+}
+
+static int pending_close(sqlite3_vtab_cursor *c)
+{
+	tw_mem_free(c);
+	return SQLITE_OK;
+}
+
+static int pending_filter(
+        sqlite3_vtab_cursor *c, int plan, const char *text, int argc, sqlite3_value **argv)
+{
+	(void)plan, (void)text, (void)argc, (void)argv;
+	cursor_of(c)->at = 0;
+	return SQLITE_OK;
+}
+
+static int pending_next(sqlite3_vtab_cursor *c)
+{
+	cursor_of(c)->at++;
+	return SQLITE_OK;
+}
+
+static int pending_eof(sqlite3_vtab_cursor *c)
+{
+	return cursor_of(c)->at >= cursor_of(c)->state->n_pending;
+}
+
+static int pending_column(sqlite3_vtab_cursor *c, sqlite3_context *out, int col)
+{
+	const int64_t v = cursor_of(c)->state->pending[cursor_of(c)->at][col];
+
+	if (v >= 0 || (col != P_PARENT && col != P_CPU))
+		sqlite3_result_int64(out, v);
+	return SQLITE_OK;
+}
+
+static int pending_row_number(sqlite3_vtab_cursor *c, sqlite3_int64 *ret)
+{
+	*ret = cursor_of(c)->at;
+	return SQLITE_OK;
+}
+
+static const sqlite3_module pending = {
+        .xConnect = pending_connect,
+        .xBestIndex = pending_plan,
+        .xDisconnect = pending_disconnect,
+        .xOpen = pending_open,
+        .xClose = pending_close,
+        .xFilter = pending_filter,
+        .xNext = pending_next,
+        .xEof = pending_eof,
+        .xColumn = pending_column,
+        .xRowid = pending_row_number,
+};
+
+static void flush(struct tw_export *x, uint32_t i)
+{
+	struct state *s = x->state;
+
+	(void)i;
+	row(x, x->slice_id == 0 ? FIRST_SLICE : SLICES, NULL, 0);
+	s->n_pending = 0;
+}
+
 /* --- the database --- */
 
 static void begin(struct tw_export *x, uint32_t i)
 {
 	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
 	struct state *s = x->state;
+	char page_size[64];
 	bool done;
 
 	(void)i;
+	(void)snprintf(page_size, sizeof page_size, "PRAGMA page_size=%d",
+	        x->info->slices < MANY_SLICES ? SMALL_PAGE : LARGE_PAGE);
 	tw_trace_image_begin(&s->image);
 	if (tw_export_open_file(x, &s->image.fd) != TW_OK)
 		return;
 	done = tw_trace_vfs_open(&s->image, flags, &s->db) == SQLITE_OK &&
-	       sqlite3_exec(s->db, schema, NULL, NULL, NULL) == SQLITE_OK;
-	for (int t = 0; done && t < TABLES; t++)
+	       sqlite3_exec(s->db, page_size, NULL, NULL, NULL) == SQLITE_OK &&
+	       sqlite3_exec(s->db, schema, NULL, NULL, NULL) == SQLITE_OK &&
+	       sqlite3_create_module(s->db, "pending", &pending, s) == SQLITE_OK;
+	for (int t = 0; done && t < INSERTS; t++)
 		done = sqlite3_prepare_v2(s->db, inserts[t], -1, &s->inserts[t], NULL) == SQLITE_OK;
 	if (!done)
 		fail(x);
@@ -162,7 +308,7 @@ static void done(struct tw_export *x)
 {
 	struct state *s = x->state;
 
-	for (int t = 0; t < TABLES; t++)
+	for (int t = 0; t < INSERTS; t++)
 		(void)sqlite3_finalize(s->inserts[t]);
 	(void)sqlite3_close(s->db);
 	if (s->image.fd > 0)
@@ -226,13 +372,19 @@ static void threads(struct tw_export *x, uint32_t i)
 static void slice(struct tw_export *x, uint32_t i)
 {
 	const struct tw_slice *c = &x->slice;
-	const struct value v[] = {int_of(x->slice_id), int_of(x->thread->thread_id),
-	        int_or_null(x->parent), int_of(c->depth), int_of(c->start_ns), int_of(c->dur_ns),
-	        int_or_null(c->cpu_ns), int_of(c->method)};
+	struct state *s = x->state;
+	const int64_t v[P_COLUMNS] = {[P_THREAD] = x->thread->thread_id,
+	        [P_PARENT] = x->parent,
+	        [P_DEPTH] = c->depth,
+	        [P_START] = c->start_ns,
+	        [P_DURATION] = c->dur_ns,
+	        [P_CPU] = c->cpu_ns,
+	        [P_METHOD] = c->method};
 
-	(void)i;
 	(void)tw_export_number(x, c->method);
-	row(x, SLICE, v, 8);
+	memcpy(s->pending[s->n_pending++], v, sizeof v);
+	if (x->slice_id == 0 || s->n_pending == PENDING)
+		flush(x, i);
 }
 
 static void method(struct tw_export *x, uint32_t i)
@@ -294,6 +446,7 @@ static const struct tw_export_step program[] = {
         {TW_WALK_SLICES, slice},
         {TW_WALK_TOTALS, NULL},
         {TW_WALK_NEXT_THREAD, NULL},
+        {TW_WALK_ONCE, flush},
         {TW_WALK_EACH_METHOD, method},
         {TW_WALK_NOTES, event},
         {TW_WALK_DOCUMENTS, document},

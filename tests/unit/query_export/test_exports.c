@@ -366,10 +366,10 @@ static void test_parent_before_range(void **state)
 	trace_fixture_done(&f);
 }
 
-/* Too large for memory: written to the unnamed file, of which no name remains. */
+/* Too large for memory: written to the unnamed file, of which no name remains, in large pages. */
 static void test_large_database(void **state)
 {
-	const struct model_shape shape = {6, 4, 20000, 30, false};
+	const struct model_shape shape = {6, 4, 50000, 30, false};
 	struct trace_fixture f;
 	struct tw_buf out;
 	struct model m;
@@ -380,12 +380,19 @@ static void test_large_database(void **state)
 	tw_buf_init(&out, 64 << 20);
 	assert_int_equal(pull(&f, tw_export_kind("sqlite"), &all, 4096, SIZE_MAX, &out), TW_OK);
 	assert_true(out.len > 2 * TW_TRACE_PACKED_BYTES);
+	assert_int_equal(out.data[16] << 8 | out.data[17], 32768); /* page size */
 	assert_int_equal(asked(&out, "SELECT count(*) FROM pragma_integrity_check WHERE "
 	                             "integrity_check<>'ok'"),
 	        0);
 	assert_int_equal(
 	        asked(&out, "SELECT count(*) FROM slice"), tw_trace_file_info(f.file)->slices);
 	assert_int_equal(asked(&out, "SELECT count(*) FROM call WHERE name IS NULL"), 0);
+	assert_int_equal(asked(&out, "SELECT min(id)=0 AND max(id)=count(*)-1 FROM slice"), 1);
+	assert_int_equal(asked(&out, "SELECT count(*) FROM slice s LEFT JOIN slice p ON "
+	                             "p.id=s.parent_id WHERE (s.depth=0)<>(s.parent_id IS NULL) OR "
+	                             "(s.depth>0 AND (p.depth IS NOT s.depth-1 OR "
+	                             "p.thread_id<>s.thread_id OR p.id>=s.id))"),
+	        0);
 	tw_buf_done(&out);
 	trace_fixture_done(&f);
 	model_done(&m);
