@@ -20,6 +20,7 @@
 static const char packed_head[] = "\x50\x2A\x4D\x18\x04\0\0\0TWTR";
 enum { PACKED_HEAD = sizeof packed_head - 1, HEAD = 16 };
 static const char database_head[] = "SQLite format 3";
+enum { RUN_BYTES = 128 << 10 };
 
 struct image_file {
 	sqlite3_file base; /* first member */
@@ -37,13 +38,22 @@ static int close_nothing(sqlite3_file *file)
 	return SQLITE_OK;
 }
 
-ssize_t tw_trace_image_read(const struct tw_trace_image *i, void *to, size_t want, uint64_t at)
+/* Writes the run to the file.  False: errno is set, and the run is kept. */
+static bool write_run(struct tw_trace_image *i)
+{
+	if (!tw_pwrite_all(i->fd, i->run.data, i->run.len, i->run_at))
+		return false;
+	tw_buf_clear(&i->run);
+	return true;
+}
+
+ssize_t tw_trace_image_read(struct tw_trace_image *i, void *to, size_t want, uint64_t at)
 {
 	const size_t len = i->memory.len;
 	size_t n;
 
 	if (!i->in_memory)
-		return tw_pread_full(i->fd, to, want, at);
+		return write_run(i) ? tw_pread_full(i->fd, to, want, at) : -1;
 	n = at >= len ? 0 : want < len - at ? want : len - (size_t)at;
 	if (n)
 		memcpy(to, i->memory.data + at, n);
@@ -93,6 +103,19 @@ static bool move_to_file(struct tw_trace_image *i)
 	return true;
 }
 
+/* Pages of a file are mostly written in order. */
+static int add_to_run(struct tw_trace_image *i, const void *from, size_t n, uint64_t at)
+{
+	if ((at != i->run_at + i->run.len || n > RUN_BYTES - i->run.len) && !write_run(i))
+		return write_status(false);
+	if (i->run.len == 0 && tw_buf_reserve(&i->run, RUN_BYTES) != TW_OK)
+		return SQLITE_NOMEM;
+	if (i->run.len == 0)
+		i->run_at = at;
+	(void)tw_buf_add(&i->run, from, n); /* a page */
+	return SQLITE_OK;
+}
+
 static int write_at(sqlite3_file *file, const void *from, int amount, sqlite3_int64 at)
 {
 	struct tw_trace_image *i = image_of(file);
@@ -104,7 +127,7 @@ static int write_at(sqlite3_file *file, const void *from, int amount, sqlite3_in
 	}
 	if (i->in_memory && !move_to_file(i))
 		return write_status(false);
-	return write_status(tw_pwrite_all(i->fd, from, (size_t)amount, (uint64_t)at));
+	return add_to_run(i, from, (size_t)amount, (uint64_t)at);
 }
 
 static int truncate_to(sqlite3_file *file, sqlite3_int64 size)
@@ -115,24 +138,33 @@ static int truncate_to(sqlite3_file *file, sqlite3_int64 size)
 		return SQLITE_OK;
 	if (i->in_memory && !move_to_file(i))
 		return SQLITE_IOERR_TRUNCATE;
+	if (!write_run(i))
+		return write_status(false);
 	return ftruncate(i->fd, (off_t)size) == 0 ? SQLITE_OK : SQLITE_IOERR_TRUNCATE;
 }
 
 static int sync_now(sqlite3_file *file, int flags)
 {
+	struct tw_trace_image *i = image_of(file);
+
 	(void)flags;
-	return image_of(file)->in_memory || fsync(image_of(file)->fd) == 0 ? SQLITE_OK
-	                                                                   : SQLITE_IOERR_FSYNC;
+	if (i->in_memory)
+		return SQLITE_OK;
+	if (!write_run(i))
+		return write_status(false);
+	return fsync(i->fd) == 0 ? SQLITE_OK : SQLITE_IOERR_FSYNC;
 }
 
 static int size_of(sqlite3_file *file, sqlite3_int64 *ret)
 {
-	const struct tw_trace_image *i = image_of(file);
+	struct tw_trace_image *i = image_of(file);
 	struct stat st;
 
 	*ret = (sqlite3_int64)i->memory.len;
 	if (i->in_memory)
 		return SQLITE_OK;
+	if (!write_run(i))
+		return write_status(false);
 	if (fstat(i->fd, &st) != 0)
 		return SQLITE_IOERR_FSTAT;
 	*ret = st.st_size;
@@ -310,11 +342,13 @@ void tw_trace_image_begin(struct tw_trace_image *i)
 {
 	*i = (struct tw_trace_image){.in_memory = true, .fd = -1};
 	tw_buf_init(&i->memory, TW_TRACE_PACKED_BYTES);
+	tw_buf_init(&i->run, RUN_BYTES);
 }
 
 void tw_trace_image_done(struct tw_trace_image *i)
 {
 	tw_buf_done(&i->memory);
+	tw_buf_done(&i->run);
 }
 
 static enum tw_status pack(
@@ -334,11 +368,17 @@ static enum tw_status pack(
 	return TW_OK;
 }
 
-static enum tw_status size_of_file(
-        const struct tw_trace_image *i, uint64_t *ret, struct tw_err *err)
+static enum tw_status fail_write(struct tw_err *err)
+{
+	return tw_fail_errno(err, tw_disk_status(errno), "a trace file cannot be written");
+}
+
+static enum tw_status end_file(struct tw_trace_image *i, uint64_t *ret, struct tw_err *err)
 {
 	struct stat st;
 
+	if (!write_run(i))
+		return fail_write(err);
 	if (fstat(i->fd, &st) != 0)
 		return tw_fail_errno(err, TW_IO, "a trace file cannot be read");
 	*ret = (uint64_t)st.st_size;
@@ -352,11 +392,11 @@ enum tw_status tw_trace_image_store(
 	enum tw_status st;
 
 	if (!i->in_memory)
-		return size_of_file(i, ret_bytes, err);
+		return end_file(i, ret_bytes, err);
 	tw_buf_init(&file, SIZE_MAX / 2);
 	st = pack(&i->memory, zstd, &file, err);
 	if (st == TW_OK && !tw_pwrite_all(i->fd, file.data, file.len, 0))
-		st = tw_fail_errno(err, tw_disk_status(errno), "a trace file cannot be written");
+		st = fail_write(err);
 	*ret_bytes = file.len;
 	tw_buf_done(&file);
 	return st;
@@ -445,6 +485,7 @@ enum tw_status tw_trace_image_load(
 
 	*i = (struct tw_trace_image){.fd = fd};
 	tw_buf_init(&i->memory, TW_TRACE_PACKED_BYTES);
+	tw_buf_init(&i->run, RUN_BYTES);
 	if (tw_pread_full(fd, head, sizeof head, 0) < 0)
 		return tw_fail_errno(err, TW_IO, "a trace file cannot be read");
 	i->in_memory = is_packed(head);

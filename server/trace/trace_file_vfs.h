@@ -3,7 +3,8 @@
  *
  * The decoder process may not open files, so its database is a descriptor created by its parent.  A
  * small database stays in memory while it is written; its file is a compressed copy (16 nearly
- * empty pages are 2 KB), which is read into memory again.  Other files are databases as they are.
+ * empty pages are 2 KB), which is read into memory again.  Other files are databases as they are;
+ * adjacent pages are written together.
  * One file per database; no journal, no locks, no temporary files.
  * Thread: any; an image belongs to its database.
  */
@@ -26,6 +27,8 @@ struct tw_trace_image {
 	bool in_memory;       /* false: the database is the file */
 	struct tw_buf memory; /* the database, if in_memory */
 	int fd;               /* the caller's */
+	struct tw_buf run;    /* adjacent pages that are not yet in the file */
+	uint64_t run_at;      /* their offset */
 };
 
 /* For writing: in memory until it is larger than TW_TRACE_PACKED_BYTES.  Set fd before more than a
@@ -38,7 +41,7 @@ enum tw_status tw_trace_image_store(struct tw_trace_image *i, struct ZSTD_CCtx_s
 enum tw_status tw_trace_image_load(
         struct tw_trace_image *i, int fd, struct ZSTD_DCtx_s *zstd, struct tw_err *err) TW_MUST_USE;
 /* Returns the number of bytes read: fewer than n at the end of the database, -1 on failure. */
-ssize_t tw_trace_image_read(const struct tw_trace_image *i, void *to, size_t n, uint64_t at);
+ssize_t tw_trace_image_read(struct tw_trace_image *i, void *to, size_t n, uint64_t at);
 void tw_trace_image_done(struct tw_trace_image *i);
 
 /* A database in memory may be replaced by another between statements if both have the same schema.

@@ -17,6 +17,7 @@
 
 #include "server/storage/blob.h"
 #include "server/trace/trace_file.h"
+#include "server/trace/trace_file_vfs.h"
 #include "server/trace/trace_readers.h"
 #include "tests/fixtures/trace_fixture.h"
 #include "tests/unit/unit.h"
@@ -323,6 +324,109 @@ static void test_readers(void **state)
 	(void)nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+/* --- pages that are written together --- */
+
+struct image_fixture {
+	char path[64];
+	int fd;
+	struct tw_trace_image image;
+	sqlite3 *db;
+};
+
+static void open_image(struct image_fixture *f, int flags)
+{
+	const int open_flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
+	int fd;
+
+	(void)snprintf(f->path, sizeof f->path, "/tmp/test_trace_file-XXXXXX");
+	fd = mkstemp(f->path);
+	assert_true(fd >= 0);
+	(void)close(fd);
+	f->fd = open(f->path, flags | O_CLOEXEC);
+	tw_trace_image_begin(&f->image);
+	f->image.fd = f->fd;
+	assert_int_equal(tw_trace_vfs_open(&f->image, open_flags, &f->db), SQLITE_OK);
+	/* few pages in memory, so that most are written before the commit and read again */
+	assert_int_equal(
+	        sqlite3_exec(f->db,
+	                "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=10;"
+	                "BEGIN; CREATE TABLE t(id INTEGER PRIMARY KEY, b BLOB)",
+	                NULL, NULL, NULL),
+	        SQLITE_OK);
+}
+
+static void close_image(struct image_fixture *f)
+{
+	(void)sqlite3_close(f->db);
+	tw_trace_image_done(&f->image);
+	(void)close(f->fd);
+	(void)unlink(f->path);
+}
+
+#define INSERT_ROWS                                                                                \
+	"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 400)"            \
+	"INSERT INTO t SELECT i, randomblob(1000 + i * 37) FROM n;"
+
+static int64_t number(sqlite3 *db, const char *sql)
+{
+	sqlite3_stmt *s = NULL;
+	int64_t n;
+
+	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &s, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+	n = sqlite3_column_int64(s, 0);
+	(void)sqlite3_finalize(s);
+	return n;
+}
+
+static void test_runs(void **state)
+{
+	static const char sums[] = "SELECT sum(id * length(b)) + sum(unicode(hex(b))) FROM t";
+	struct image_fixture f;
+	sqlite3 *read = NULL;
+	uint64_t bytes = 0;
+	struct stat st;
+	int64_t sum;
+
+	(void)state;
+	open_image(&f, O_RDWR);
+	assert_int_equal(sqlite3_exec(f.db,
+	                         INSERT_ROWS "UPDATE t SET b = randomblob(2000) WHERE id % 7 = 0;"
+	                                     "DELETE FROM t WHERE id % 5 = 0;"
+	                                     "UPDATE t SET b = randomblob(9000) WHERE id % 3 = 0;",
+	                         NULL, NULL, NULL),
+	        SQLITE_OK);
+	assert_false(f.image.in_memory);
+	sum = number(f.db, sums);
+	assert_int_equal(sqlite3_exec(f.db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(tw_trace_image_store(&f.image, NULL, &bytes, NULL), TW_OK);
+	assert_int_equal(stat(f.path, &st), 0);
+	assert_int_equal(bytes, st.st_size);
+	assert_int_equal(sqlite3_open(f.path, &read), SQLITE_OK);
+	assert_int_equal(number(read, sums), sum);
+	assert_int_equal(
+	        number(read, "SELECT integrity_check = 'ok' FROM pragma_integrity_check"), 1);
+	(void)sqlite3_close(read);
+	close_image(&f);
+}
+
+/* A disk that takes no more is reported at the latest when the file is complete. */
+static void test_last_run_fails(void **state)
+{
+	struct image_fixture f;
+	uint64_t bytes = 0;
+
+	(void)state;
+	open_image(&f, O_RDWR);
+	assert_int_equal(sqlite3_exec(f.db, INSERT_ROWS "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+	assert_true(f.image.run.len > 0);
+	f.image.fd = open(f.path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(tw_trace_image_store(&f.image, NULL, &bytes, NULL), TW_IO);
+	assert_int_equal(tw_trace_image_read(&f.image, &bytes, sizeof bytes, 0), -1);
+	(void)close(f.image.fd);
+	close_image(&f);
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small),
         cmocka_unit_test(test_large),
@@ -331,6 +435,8 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reuse),
         cmocka_unit_test(test_reuse_other_schema),
         cmocka_unit_test(test_readers),
+        cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_last_run_fails),
 };
 
 UNIT_TESTS("trace_file", tests)
