@@ -30,8 +30,24 @@ function closure(outputs, f, later = false, found = new Set()) {
 	return found;
 }
 
-/* esbuild's output is a few per cent larger when it is compressed. */
-const minified = async (code) => (await minify(code, { module: true, ecma: 2020, compress: { passes: 3 } })).code;
+const IMPORTS = /^import (?:\{([^}]*)\} from )?"([^"]+)";$/gm; // as esbuild writes them
+const EXPORTS = /^export \{([^}]*)\};$/gm;
+const listed = (list = '') => list.split(',').map((n) => n.trim().split(' as ')).filter(([n]) => n); // [name] or [name, other]
+
+/* Names that cross files: A to Z, then A0 to Zz. */
+const CROSSES = /^[A-Z][0-9a-z]?$/;
+const crossing = (n) => String.fromCharCode(65 + n % 26) + (n < 26 ? '' : (Math.floor(n / 26) - 1).toString(36));
+
+/* esbuild's own output is a few per cent larger when it is compressed. Another file is imported by one statement, and by the
+ * names that it exports: `import{A}` is smaller than `import{A as e}`. */
+async function minified(code) {
+	const from = new Map(); // by file, what is imported
+	const rest = code.replace(IMPORTS, (_, list, path) => (from.set(path, [...from.get(path) ?? [], ...listed(list)]), ''));
+	const exported = [...code.matchAll(EXPORTS)].flatMap(([, list]) => listed(list)).map(([local, name = local]) => [name, local]);
+	const local = [...exported, ...[...from.values()].flat()].filter(([name]) => CROSSES.test(name)).map(([name, here = name]) => [`$${here}`, name]);
+	const imports = [...from].map(([path, names]) => `import {${names.map((n) => n.join(' as '))}} from "${path}";`);
+	return (await minify(imports.join('') + rest, { module: true, ecma: 2020, compress: { passes: 3 }, nameCache: { vars: { props: Object.fromEntries(local) } } })).code;
+}
 
 /* Builds an entry that imports no other file. */
 async function single(entry, extra = {}) {
@@ -81,22 +97,31 @@ async function modules(entry, show, define) {
 	const code = new Map(outputFiles.map((o) => [relative('.', o.path), o.text]));
 	const made = (source) => all.find((f) => outputs[f].entryPoint === source);
 	const group = joined(outputs, made(entry), made(show));
-	const fileOf = (f) => group.get(f) ?? basename(f, '.js').replace(/^(?!chunk-)(.*)-\w+$/, '$1');
+	const fileOf = (f) => group.get(f) ?? (outputs[f].entryPoint ? basename(f, '.js').replace(/-\w+$/, '') : `part${all.indexOf(f)}`);
 	const nameOf = (f) => `${fileOf(f)}-${HASH}.js`;
 	for (const f of all) if (!group.has(f) && all.some((o) => o !== f && nameOf(o) === nameOf(f))) throw new Error(`two source files would be ${nameOf(f)}`);
 
-	const given = {}; // the names that a file exports to others
-	const short = new Map(all.map((f) => [f, new Map()])); // by the piece's names
+	const users = new Map(); // by "PIECE NAME", the files that import it
 	const taken = {}; // by "FILE PIECE", what a file imports of another's piece
 	for (const f of all)
-		for (const [, list, path] of code.get(f).matchAll(/^import \{([^}]*)\} from "\.\/([^"]+)";$/gm)) {
+		for (const [, list, path] of code.get(f).matchAll(IMPORTS)) {
 			const of = join(dirname(f), path);
 			if (nameOf(of) === nameOf(f)) continue;
-			for (const name of list.split(',').map((n) => n.trim().split(' ')[0])) {
-				if (!short.get(of).has(name)) short.get(of).set(name, '_' + (given[nameOf(of)] = (given[nameOf(of)] ?? -1) + 1).toString(36));
+			for (const [name] of listed(list)) {
+				users.set(`${of} ${name}`, (users.get(`${of} ${name}`) ?? new Set()).add(nameOf(f)));
 				(taken[`${nameOf(f)} ${of}`] ??= new Set()).add(name);
 			}
 		}
+	const short = new Map(all.map((f) => [f, new Map()])); // by the piece's names
+	const used = {}; // by file, its names that cross files: the most frequent are the shortest
+	for (const [key, by] of [...users].sort((a, b) => b[1].size - a[1].size)) {
+		const [of, name] = key.split(' ');
+		const files = [nameOf(of), ...by].map((f) => (used[f] ??= new Set()));
+		let n = 0;
+		while (files.some((f) => f.has(crossing(n)))) n++;
+		short.get(of).set(name, crossing(n));
+		for (const f of files) f.add(crossing(n));
+	}
 	const contentOf = (name) => all.filter((f) => nameOf(f) === name).map((f) => `export { ${[...short.get(f)].map(([n, s]) => `${n} as ${s}`)} } from "${f}";`
 		+ (outputs[f].entryPoint ? `export * from "${f}";${outputs[f].exports.includes('default') ? `export { default } from "${f}";` : ''}` : '')).join('\n');
 	const importOf = (by) => {
@@ -116,7 +141,7 @@ async function modules(entry, show, define) {
 		b.onLoad({ filter: /./, namespace: 'piece' }, ({ path }) => ({ contents: code.get(path) }));
 		b.onLoad({ filter: /./, namespace: 'other' }, ({ path }) => ({ contents: importOf(path) }));
 	} };
-	const out = await build({ ...shared, minify: true, outdir: 'dist/assets', write: false, plugins: [plugin],
+	const out = await build({ ...shared, minifySyntax: true, minifyIdentifiers: true, outdir: 'dist/assets', write: false, plugins: [plugin],
 		entryPoints: [...new Set(all.map(nameOf))].map((name) => ({ in: name, out: basename(name, '.js') })) });
 	const texts = await Promise.all(out.outputFiles.map((o) => minified(o.text)));
 	const hash = createHash('sha256').update(texts.join('')).digest('hex').slice(0, 8);
