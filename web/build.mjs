@@ -60,7 +60,8 @@ async function single(entry, extra = {}) {
 
 /* Assigns each piece that the application shell or the trace page needs to a file, because each file costs a browser
  * several milliseconds. A piece that other pages also need becomes a separate file, unless it can be added to the shell's.
- * Pieces without texts that COMMON or more of the other pages share are one file. */
+ * Pieces without texts that COMMON or more of the other pages share are one file, and so is everything that only the trace
+ * page loads later: its panels share most of their code's shape, and compress better together. */
 function joined(outputs, main, trace) {
 	const users = (f) => Object.keys(outputs).filter((e) => outputs[e].entryPoint && closure(outputs, e).has(f)).map((e) => outputs[e].entryPoint);
 	const texts = (f) => Object.keys(outputs[f].inputs).some((i) => i.startsWith('src/i18n/strings/')); // waits for a language
@@ -82,6 +83,7 @@ function joined(outputs, main, trace) {
 		for (const f of rest.filter((f) => !group.has(f)))
 			if (users(f).length >= COMMON && outputs[f].imports.every((i) => ['main', 'common'].includes(group.get(i.path)))) group.set(f, 'common');
 	}
+	for (const f of seldom) if (!group.has(f) && users(f).every((u) => u.startsWith('src/trace/'))) group.set(f, 'panels');
 	return group;
 }
 
