@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { does, frameText, lockName, order, shows, stackText, threadName, type AnrProcess, type AnrThread } from '../src/anr/anrdoc';
+import { does, lockName, order, shows, stackText, threadName, type AnrProcess, type AnrThread } from '../src/anr/anrdoc';
 
 function thread(name: string, more: Partial<AnrThread> = {}): AnrThread {
 	return { name, track: 1, state: 'Native', held: [], top: null, frames: [], ...more };
@@ -38,7 +38,6 @@ test('words for locks, threads and frames', () => {
 	assert.equal(lockName({ id: '0x1' }), 'a lock of an unknown class');
 	assert.equal(threadName(thread('', { sys_tid: 7 })), 'thread 7');
 	assert.equal(threadName(undefined), 'an unknown thread');
-	assert.equal(frameText({ name: 'a.B.c', where: 'B.java:1' }), 'a.B.c (B.java:1)');
 	assert.equal(does({ ...step(0), does: 'blocked' }), 'waits in');
 	assert.equal(does({ ...step(0), does: 'something new' }), 'is in');
 });

@@ -60,10 +60,6 @@ export function lockName(lock: AnrLock): string {
 	return lock.type ? tr('a lock of {type}', { type: lock.type }) : tr('a lock of an unknown class');
 }
 
-export function frameText(f: AnrFrame): string {
-	return f.where ? `${f.name} (${f.where})` : f.name;
-}
-
 /** Indexes of the threads in reading order: main, its chain, deadlocks, threads that wait for a lock, threads that
  *  others wait for, the rest as in the dump. */
 export function order(p: AnrProcess): number[] {

@@ -35,9 +35,3 @@ export function says(r: Rule): string {
 		.filter(Boolean).join(COMMA);
 	return r.action === 'merge' ? tr('ANRs {which} are one group.', { which }) : tr('Groups {which} get this name.', { which });
 }
-
-/** The groups that a rule could take, without the ones it has. */
-export function withGroup(r: Rule, key: string): Rule {
-	const groups = r.groups ?? [];
-	return { ...r, groups: groups.includes(key) ? groups.filter((k) => k !== key) : [...groups, key] };
-}

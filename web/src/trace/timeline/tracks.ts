@@ -220,12 +220,6 @@ export function trackAt(g: Group, y: number): Track | null {
 	return g.tracks.find((t) => y >= t.y - 1 && y < t.y + t.height + 1) ?? null;
 }
 
-/** Threads whose groups reach into a stretch of the list. */
-export function threadsBetween(l: Layout, a: number, b: number): Thread[] {
-	const [i, j] = inView(l, Math.min(a, b), Math.max(a, b) + 1);
-	return l.groups.slice(i, j).flatMap((g) => (g.thread ? [g.thread] : []));
-}
-
 /** The mean of all threads with calls, raised so that the busiest cell is full. */
 export function together(threads: Thread[]): number[] {
 	const of = threads.filter((t) => t.slices > 0);
