@@ -568,59 +568,106 @@ static struct plain plain_of(const struct tw_builder *b, const struct track *t)
 	        b->n_symbols < max_sym ? b->n_symbols : max_sym};
 }
 
-static inline bool is_plain(const struct plain *p, const struct tw_event *ev, uint32_t track)
+static inline bool is_plain_time(const struct plain *p, int64_t ns)
 {
-	return ev->kind == TW_EV_SLICE && ev->track == track && ev->cpu_ns < 0 &&
-	       ev->sym - 1 < p->max_sym &&
-	       (uint64_t)ev->ts_ns - (uint64_t)p->from_ns < p->span_ns &&
-	       (uint64_t)ev->dur_ns < TW_RECORD_WIDE;
+	return (uint64_t)ns - (uint64_t)p->from_ns < p->span_ns;
 }
 
-/* Takes the leading calls of a batch that are like nearly all calls: on one track, in order,
- * without CPU time, and with space.  Returns their number. */
-static size_t take_run(struct tw_builder *b, const struct tw_event *ev, size_t n)
+static inline bool is_plain_call(const struct plain *p, const struct call *c)
 {
-	struct track *t = ev->track && ev->track <= b->n_tracks ? &b->tracks[ev->track - 1] : NULL;
-	uint64_t left = b->limits.max_slices - b->slices;
-	struct records records;
+	return c->sym - 1 < p->max_sym && is_plain_time(p, c->start_ns) &&
+	       (uint64_t)c->dur_ns < TW_RECORD_WIDE;
+}
+
+/* Whether the event ends this call, the innermost one. */
+static inline bool ends_call(const struct tw_event *ev, const struct open_call *o)
+{
+	return (ev->kind == TW_EV_END || ev->kind == TW_EV_END_EARLIER) &&
+	       (ev->sym == 0 || ev->sym == o->sym) && (uint64_t)ev->dur_ns <= MAX_NS;
+}
+
+/* take_run of a track.  all_slices: only of calls without CPU time, in a shorter loop. */
+static inline size_t take_run_of(
+        struct tw_builder *b, struct track *t, const struct tw_event *ev, size_t n, bool all_slices)
+{
+	const uint64_t left_in_all = b->limits.max_slices - b->slices;
+	const uint64_t left = left_in_all < t->cap - t->n ? left_in_all : t->cap - t->n;
+	const struct plain plain = plain_of(b, t);
+	const uint32_t cap_open = t->cap_open;
+	const bool unordered = t->unordered;
+	struct open_call *open = t->open;
+	struct records records = t->records;
+	int64_t *cpu_ns = t->cpu_ns ? t->cpu_ns + (t->n - t->n_spilled) : NULL;
+	uint32_t n_open = t->n_open;
+	int64_t first_ns = t->first_ns;
+	int64_t end_ns = t->last_end_ns;
+	int64_t last_ns = b->last_ns;
 	bool any_order = false;
-	struct plain plain;
-	int64_t first_ns;
-	int64_t end_ns;
+	uint64_t taken = 0;
 	size_t i = 0;
 
-	if (!t || t->n == 0 || t->cpu_ns)
-		return 0;
-	if (left > t->cap - t->n)
-		left = t->cap - t->n;
-	if (n > left)
-		n = left;
-	plain = plain_of(b, t);
-	records = t->records;
 	records.at += t->n - t->n_spilled;
-	first_ns = t->first_ns;
-	end_ns = t->last_end_ns;
 	for (; i < n; i++) {
 		const struct tw_event *e = &ev[i];
-		const struct call c = {e->ts_ns, e->dur_ns, e->sym};
+		struct call c = {e->ts_ns, e->dur_ns, e->sym};
+		int64_t cpu = e->cpu_ns;
+		uint64_t offset = e->offset;
 
-		if (!is_plain(&plain, e, ev->track) || c.start_ns + c.dur_ns < end_ns)
+		if (e->track != ev->track || !is_plain_time(&plain, e->ts_ns))
 			break;
-		end_ns = c.start_ns + c.dur_ns;
+		if (!all_slices && e->kind == TW_EV_BEGIN) {
+			if (n_open == cap_open || e->sym - 1 >= plain.max_sym)
+				break;
+			open[n_open++] = (struct open_call){e->ts_ns, e->cpu_ns, e->offset, e->sym};
+			any_order |= e->any_order;
+			last_ns = e->ts_ns > last_ns ? e->ts_ns : last_ns;
+			continue;
+		}
+		if (e->kind != TW_EV_SLICE) {
+			const struct open_call *o = n_open ? &open[n_open - 1] : NULL;
+
+			if (all_slices || !o || !ends_call(e, o))
+				break;
+			c = (struct call){o->start_ns, e->ts_ns - o->start_ns, o->sym};
+			cpu = tw_open_call_cpu(o, e->cpu_ns);
+			offset = o->offset;
+		}
+		if (taken == left || !is_plain_call(&plain, &c) ||
+		        (cpu >= 0 && (all_slices || !cpu_ns)))
+			break;
+		if (c.start_ns + c.dur_ns >= end_ns)
+			end_ns = c.start_ns + c.dur_ns;
+		else if (!unordered)
+			break;
+		n_open -= !all_slices && e->kind != TW_EV_SLICE;
 		any_order |= e->any_order;
 		if (c.start_ns < first_ns)
 			first_ns = c.start_ns;
-		records.at[i] = tw_record_of(&records, &c, short_offset(e->offset));
-		b->symbols[e->sym - 1].count++;
+		if (!all_slices && cpu_ns)
+			cpu_ns[taken] = cpu;
+		records.at[taken++] = tw_record_of(&records, &c, short_offset(offset));
+		b->symbols[c.sym - 1].count++;
 	}
-	t->n += i;
+	t->n += taken;
+	t->n_open = n_open;
 	t->first_ns = first_ns;
 	t->last_end_ns = end_ns;
 	t->any_order |= any_order;
-	b->slices += i;
-	if (i && end_ns > b->last_ns)
-		b->last_ns = end_ns;
+	b->slices += taken;
+	b->last_ns = taken && end_ns > last_ns ? end_ns : last_ns;
 	return i;
+}
+
+/* Takes the leading events of a batch that are like nearly all: on one track, in order, with space,
+ * calls or the begins and ends of innermost calls.  Returns their number. */
+static size_t take_run(struct tw_builder *b, const struct tw_event *ev, size_t n)
+{
+	struct track *t = ev->track && ev->track <= b->n_tracks ? &b->tracks[ev->track - 1] : NULL;
+
+	if (!t || t->n == 0 || t->n_hidden)
+		return 0;
+	return ev->kind == TW_EV_SLICE && !t->cpu_ns ? take_run_of(b, t, ev, n, true)
+	                                             : take_run_of(b, t, ev, n, false);
 }
 
 static void take_moved_event(struct tw_builder *b, const struct tw_event *ev)
@@ -642,7 +689,7 @@ static enum tw_status sink_events(
 	if (b->cut_sym || b->left_out_sym)
 		place_names(b, ev, n);
 	for (size_t i = 0; i < n && b->status == TW_OK;) {
-		if (ev[i].kind == TW_EV_SLICE && !moved)
+		if (!moved)
 			i += take_run(b, ev + i, n - i);
 		if (i == n)
 			break;

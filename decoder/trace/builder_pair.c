@@ -37,8 +37,7 @@ static enum tw_status close_top(
 	const struct call c = {
 	        o->start_ns, end_ns > o->start_ns ? end_ns - o->start_ns : 0, o->sym};
 
-	return tw_builder_record(b, t, &c,
-	        o->cpu_ns >= 0 && cpu_ns >= o->cpu_ns ? cpu_ns - o->cpu_ns : -1, o->offset);
+	return tw_builder_record(b, t, &c, tw_open_call_cpu(o, cpu_ns), o->offset);
 }
 
 static enum tw_status close_early(

@@ -12,6 +12,7 @@
 #include "decoder/trace/builder.h"
 #include "tests/fixtures/event_log.h"
 #include "tests/fixtures/naive_tree.h"
+#include "tests/fixtures/reported.h"
 #include "tests/unit/unit.h"
 
 /* Builds the model's trace.  Free the log with trace_log_done. */
@@ -578,6 +579,79 @@ static void test_impossible(void **state)
 	trace_log_done(&h.log);
 }
 
+/* --- batches --- */
+
+enum { BATCH = 64, BATCHED = 4000, BATCH_TRACKS = 3, BATCH_SYMS = 4 };
+
+/* Mostly calls that begin and end in order, often several of one thread; of the rest, each kind of
+ * event that needs a repair or more space than a record. */
+static void draw_events(struct tw_event *ev, uint64_t seed)
+{
+	const bool cpu = seed % 2;
+	int64_t now = 1000;
+	uint32_t track = 1;
+
+	for (uint32_t i = 0; i < BATCHED; i++) {
+		const uint64_t r = test_random(&seed);
+		const bool odd = r >> 40 & 15 ? false : i > BATCHED / 8;
+
+		now += (int64_t)(r % 50) - (odd && r & 64 ? 60 : 0);
+		if (r >> 16 & 8)
+			track = 1 + (uint32_t)(r >> 20) % BATCH_TRACKS;
+		ev[i] = (struct tw_event){
+		        .ts_ns = odd && r >> 24 & 1 ? now + (INT64_C(1) << 33) : now,
+		        .cpu_ns = cpu && r >> 25 & 7 ? now / 2 : -1,
+		        .offset = i,
+		        .track = track,
+		        .sym = 1 + (uint32_t)(r >> 28) % BATCH_SYMS,
+		        .kind = r >> 32 & 1 ? TW_EV_BEGIN : TW_EV_END};
+		if (ev[i].kind == TW_EV_END && !odd)
+			ev[i].sym = 0;
+		if (odd && r >> 33 & 1)
+			ev[i].kind = (enum tw_ev_kind)((r >> 34) % (TW_EV_END_ALL + 1));
+		if (ev[i].kind == TW_EV_SLICE || ev[i].kind == TW_EV_END_EARLIER)
+			ev[i].dur_ns = (int64_t)(r >> 48) % 100 - (odd && r & 256);
+	}
+}
+
+static void report_in_batches(struct reported *ret, const struct tw_event *ev, uint32_t batch)
+{
+	struct tw_limits limits = tw_limits_default();
+	struct tw_builder *b = tw_builder_new(&limits);
+	struct tw_sink *s = tw_builder_sink(b);
+
+	for (uint32_t i = 1; i <= BATCH_TRACKS; i++)
+		assert_int_equal(s->ops->track(s, 1, i, TW_TID_FULL), i);
+	for (uint32_t i = 1; i <= BATCH_SYMS; i++)
+		assert_int_equal(s->ops->method(s, i), i);
+	for (uint32_t i = 0; i < BATCHED; i += batch)
+		assert_int_equal(
+		        s->ops->events(s, ev + i, BATCHED - i < batch ? BATCHED - i : batch, NULL),
+		        TW_OK);
+	reported_init(ret);
+	assert_int_equal(tw_builder_write(b, &ret->out, NULL), TW_OK);
+	assert_null(tw_builder_free(b));
+}
+
+/* A batch gives the same trace as its events one by one. */
+static void test_batches(void **state)
+{
+	static struct tw_event ev[BATCHED];
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		struct reported single;
+		struct reported batched;
+
+		draw_events(ev, seed);
+		report_in_batches(&single, ev, 1);
+		report_in_batches(&batched, ev, BATCH);
+		assert_true(tw_str_eq(tw_buf_str(&single.bytes), tw_buf_str(&batched.bytes)));
+		reported_done(&single);
+		reported_done(&batched);
+	}
+}
+
 /* --- large threads: chunks and mip levels --- */
 
 static void is_forest(const struct tw_slice *s, size_t n)
@@ -691,6 +765,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tids),
         cmocka_unit_test(test_method_names),
         cmocka_unit_test(test_impossible),
+        cmocka_unit_test(test_batches),
         cmocka_unit_test(test_large),
 };
 
