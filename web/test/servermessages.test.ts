@@ -45,9 +45,9 @@ const PRINTS = /^(tw_arena_printf|snprintf)$/;
 function shown(): string[] {
 	const page = SOURCES.filter((s) => /\.[ch]$/.test(s.name) && !NOT_THE_PAGE.test(s.name));
 	return [...new Set([
-		...page.flatMap(refusals).filter((f) => wordy(sample(f))),
-		...page.flatMap(forms).filter(wordy).map((form) => `member: ${form}`),
-		...Object.entries(WITHIN).flatMap(([f, before]) => [...forms(at(`${f}.c`)).map((form) => `member: ${form}`), ...refusals(at(`${f}.c`))].filter((t) => wordy(sample(t)) && !/^(rules|repositories|rule %zu|capture rule|repository) /.test(t)).map((what) => before + what)),
+		...page.flatMap(refusals).filter((f) => wordy(sample(f)) && !/^(each of )?%s must be %s$/.test(f)), // with each of the forms below
+		...page.flatMap(forms).filter(wordy).map((form) => `member must be ${form}`),
+		...Object.entries(WITHIN).flatMap(([f, before]) => [...forms(at(`${f}.c`)).map((form) => `member must be ${form}`), ...refusals(at(`${f}.c`))].filter((t) => wordy(sample(t)) && !/^(rules|repositories|rule %zu|capture rule|repository) /.test(t)).map((what) => before + what)),
 		...ofCalls('source_link.c', /^refuse$/).filter(wordy).map((why) => `repository r: link ${why}`),
 		...ofCalls('api_source.c', /^say_why$/).filter(wordy),
 		...ofCalls('anr_cause.c', PRINTS).filter((f) => wordy(sample(f)) && !/^%s%s|^Lock%s%s|^an unnamed lock/.test(f)), // lists, and what has two forms, which stand below
@@ -130,7 +130,9 @@ const PUT_TOGETHER: [string, string][] = [
 	['p95 of cold_start is 12 % slower (1.2 s → 1.34 s, 95 % confidence interval +5.0 % to +19 %), most of it in a.b.C.', 'cold_start 的 p95 变慢 12%（1.2 s → 1.34 s，95% 置信区间：+5.0% 至 +19%），大部分来自 a.b.C。'],
 	['median of cold_start is 4.0 % faster (1 s → 960 ms, 95 % confidence interval about -4.0 %); no single method changes significantly.', 'cold_start 的中位数变快 4.0%（1 s → 960 ms，95% 置信区间：约 -4.0%）；没有单个方法发生显著变化。'],
 	['this key has reached its limit of 100 requests a minute; retry in 9 s', '这个密钥每分钟最多 100 个请求，已用完；请在 9 秒后再来'],
-	['rule 2 (json): threshold_ms: a number of milliseconds, 0 to 600000', '规则 2（json）：threshold_ms：0 到 600000 的毫秒数'],
+	['rule 2 (json): threshold_ms must be a number of milliseconds from 0 to 600000', '规则 2（json）：threshold_ms 必须是 0 到 600000 的毫秒数'],
+	['rule 1: each of groups must be a group\'s key of 16 digits, 0-9 and a-f', '规则 1：groups 的每一项必须是分组编号：16 位 0-9、a-f'],
+	['rule 1: action must be skip, merge or name, not blame', '规则 1：action 必须是 skip, merge or name，不能是 blame'],
 ];
 
 test('what the server puts together is translated completely', () => {

@@ -118,7 +118,7 @@ static const struct tw_member members[] = {
         TW_MEMBER(TW_MEMBER_TEXT, struct tw_triage, owner, .max = OWNER_BYTES),
         TW_MEMBER(TW_MEMBER_LINES, struct tw_triage, note, .max = NOTE_BYTES),
         TW_MEMBER(TW_MEMBER_NUMBER, struct tw_triage, muted_until_ms, .max = TW_LAST_MS,
-                .form = "milliseconds since 1970; 0: not muted"),
+                .form = "milliseconds since 1970, or 0 for not muted"),
         {0},
 };
 

@@ -100,8 +100,8 @@ static enum tw_status read_align(
 		if (strcmp(words[i], text) == 0)
 			word = i;
 	if (!word && *text)
-		st = tw_fail(err, TW_BAD_REQUEST, "align is clock, start or slice:NAME, not %.60s",
-		        text);
+		st = tw_fail(err, TW_BAD_REQUEST,
+		        "align must be clock, start or slice:NAME, not %.60s", text);
 	o->align = (enum tw_perfetto_align)word;
 	return st;
 }

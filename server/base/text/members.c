@@ -23,7 +23,7 @@ enum tw_status tw_enum_of_name(const char *name, const char *text, const char *c
 		if (n > 0 && (size_t)n < sizeof all - len)
 			len += (size_t)n;
 	}
-	return tw_fail(err, TW_BAD_REQUEST, "%s is %s, not %.60s", name, all, text);
+	return tw_fail(err, TW_BAD_REQUEST, "%s must be %s, not %.60s", name, all, text);
 }
 
 static bool is_control(char c, bool lines)
@@ -54,7 +54,7 @@ enum tw_status tw_member_text(const json_t *o, const char *name, size_t max, boo
 
 static enum tw_status fail_form(const struct tw_member *m, struct tw_err *err)
 {
-	return tw_fail(err, TW_BAD_REQUEST, "%s: %s", m->name, m->form);
+	return tw_fail(err, TW_BAD_REQUEST, "%s must be %s", m->name, m->form);
 }
 
 static enum tw_status read_text(
@@ -121,7 +121,8 @@ static enum tw_status check_texts(const struct tw_member *m, const json_t *list,
 	json_array_foreach(list, i, one)
 	{
 		if (!json_is_string(one) || (m->fits && !m->fits(json_string_value(one))))
-			return fail_form(m, err);
+			return tw_fail(
+			        err, TW_BAD_REQUEST, "each of %s must be %s", m->name, m->form);
 	}
 	return TW_OK;
 }

@@ -38,7 +38,7 @@ static bool is_pattern(const char *s)
 #define PATTERNS(name_)                                                                            \
 	{                                                                                          \
 		.name = (name_), .kind = TW_MEMBER_TEXTS, .max = TW_CAPTURE_PATTERNS_MAX,          \
-		.fits = is_pattern, .form = "a pattern has 1 to 64 bytes and at most 4 stars"      \
+		.fits = is_pattern, .form = "a pattern of 1 to 64 bytes with at most 4 stars"      \
 	}
 static const struct tw_member where_members[] = {
         PATTERNS("app"), PATTERNS("version_name"), PATTERNS("device"), PATTERNS("os"), {0}};
@@ -56,7 +56,7 @@ static const struct tw_member members[] = {
                 .kind = TW_MEMBER_NUMBER,
                 .max = INT64_MAX,
                 .bytes = sizeof(int64_t),
-                .form = "a whole number of traces, 0: unlimited"},
+                .form = "a whole number of traces, or 0 for no limit"},
         {.name = "record", .kind = TW_MEMBER_OBJECT},
         {0},
 };

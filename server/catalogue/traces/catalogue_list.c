@@ -143,7 +143,7 @@ static enum tw_status and_state(
 			return and_value(w, s < TW_TRACE_READY ? WAITS : sql, NULL, s, err);
 		}
 	return tw_fail(err, TW_BAD_REQUEST,
-	        "state is queued, decoding, ready, failed or archived, not %.60s", word);
+	        "state must be queued, decoding, ready, failed or archived, not %.60s", word);
 }
 
 static enum tw_status and_flag(

@@ -49,7 +49,7 @@ static const struct tw_member members[] = {
         PATTERN("lock", lock_text),
         TW_MEMBER(TW_MEMBER_WORD, struct rule, kind, .words = tw_anr_kinds),
         TW_MEMBER(TW_MEMBER_TEXTS, struct rule, groups, .min = 1, .max = TW_ANR_RULE_GROUPS_MAX,
-                .fits = is_key, .form = "a key of a group has 16 digits, 0-9 and a-f"),
+                .fits = is_key, .form = "a group's key of 16 digits, 0-9 and a-f"),
         TW_MEMBER(TW_MEMBER_FLAG, struct rule, enabled),
         {0},
 };
@@ -77,7 +77,7 @@ static enum tw_status check_whole(const struct rule *r, struct tw_err *err)
 		return tw_fail(
 		        err, TW_BAD_REQUEST, "a skip rule has only the frame that is not blamed");
 	if (r->action != SKIP && !r->name)
-		return tw_fail(err, TW_BAD_REQUEST, "name: " A_NAME);
+		return tw_fail(err, TW_BAD_REQUEST, "name must be " A_NAME);
 	if (r->action != SKIP && !r->frame && !any)
 		return tw_fail(err, TW_BAD_REQUEST, "select ANRs by frame, lock, kind or groups");
 	return TW_OK;

@@ -63,20 +63,19 @@ struct reading {
 #define TEXT(member, max_, form_, ...)                                                             \
 	FIELD(TW_MEMBER_TEXT, #member, rule.member, .max = (max_), .form = (form_), __VA_ARGS__)
 static const struct tw_member members[] = {
-        TEXT(id, TW_DETECT_ID_BYTES, "1 to 40 of a to z, 0 to 9, _ and -", .required = true,
-                .min = 1, .fits = is_id),
+        TEXT(id, TW_DETECT_ID_BYTES, "1 to 40 characters of a to z, 0 to 9, _ and -",
+                .required = true, .min = 1, .fits = is_id),
         TEXT(kind, 40, "one of " KINDS, .required = true, .min = 1, .fits = is_kind),
         TEXT(title, TW_DETECT_TITLE_BYTES, "a text of 1 to 100 bytes without control characters",
                 .required = true, .min = 1),
-        FIELD(TW_MEMBER_TEXTS, "methods", methods, .max = TW_DETECT_PATTERNS_MAX,
-                .form = "each must be a text"),
+        FIELD(TW_MEMBER_TEXTS, "methods", methods, .max = TW_DETECT_PATTERNS_MAX, .form = "a text"),
         FIELD(TW_MEMBER_TEXTS, "notes", notes, .max = TW_NOTE_COUNT, .fits = is_note,
-                .form = "each must be a kind of note, such as contention, wait, park, gc, io, "
+                .form = "a kind of note, such as contention, wait, park, gc, io, "
                         "binder or class_load"),
         TEXT(threads, TW_DETECT_TITLE_BYTES,
                 "main, others, all, or a name of at most 100 bytes, with * for any text", .min = 1),
         FIELD(TW_MEMBER_REAL, "threshold_ms", threshold_ms, .required = true,
-                .max = TW_DETECT_THRESHOLD_MS, .form = "a number of milliseconds, 0 to 600000"),
+                .max = TW_DETECT_THRESHOLD_MS, .form = "a number of milliseconds from 0 to 600000"),
         TEXT(severity, 40, "info, warning or error", .min = 1, .fits = is_severity),
         TEXT(message, TW_DETECT_MESSAGE_BYTES,
                 "a text of at most 300 bytes without control characters"),
@@ -173,7 +172,8 @@ static enum tw_status check_ids(const struct tw_detect_rules *d, struct tw_err *
 #define FRAME_MS(name_, at)                                                                        \
 	{                                                                                          \
 		.name = (name_), .kind = TW_MEMBER_REAL, .min = 1, .max = FRAME_MS_MAX,            \
-		.offset = (at) * sizeof(double), .form = "a number of milliseconds, 1 to 60000"    \
+		.offset = (at) * sizeof(double),                                                   \
+		.form = "a number of milliseconds from 1 to 60000"                                 \
 	}
 static const struct tw_member frame_members[] = {
         FRAME_MS("slow_ms", 0), FRAME_MS("frozen_ms", 1), {0}};

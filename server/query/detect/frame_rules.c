@@ -77,7 +77,7 @@ static bool is_prefix(const char *text)
 #define LIST(name_)                                                                                \
 	{                                                                                          \
 		.name = (name_), .kind = TW_MEMBER_TEXTS, .max = TW_FRAME_RULES_MAX,               \
-		.fits = is_prefix, .form = "each must be a text of 1 to 200 bytes"                 \
+		.fits = is_prefix, .form = "a text of 1 to 200 bytes"                              \
 	}
 static const struct tw_member members[] = {LIST("off"), LIST("framework"), LIST("app"), {0}};
 

@@ -73,7 +73,7 @@ test('rules are made in the page, hold, and are taken back', async (t) => {
 	await page.click('text=Merge 2');
 	await page.waitForSelector('form.rule >> text=Of the groups');
 	await page.click('form.rule button.primary');
-	await page.waitForSelector('[role=alert] >> text=name: a text of 1 to 100 bytes');
+	await page.waitForSelector('[role=alert] >> text=name must be a text of 1 to 100 bytes');
 	await page.fill('form.rule [name=name]', HOSTILE);
 	await page.click('form.rule button.primary');
 	await page.waitForSelector('tr[data-rule="1"] >> text=are one group');

@@ -93,7 +93,7 @@ test('rules are written, verified, previewed, saved and restored', async (t) => 
 	await page.fill(editor, shipped.replace('"kind": "sleep"', '"kind": "nap"'));
 	await page.waitForSelector('tr[data-differs=sleep]:has-text("nap")');
 	await page.click('#try button:text-is("Test")');
-	await page.waitForSelector('#try [role=alert] >> text=/Rule 12 \\(sleep\\): kind: one of json/i');
+	await page.waitForSelector('#try [role=alert] >> text=/Rule 12 \\(sleep\\): kind must be one of json/i');
 	await page.fill(editor, JSON.stringify({ rules: [{ id: 'cart', kind: 'own', title: HOSTILE, methods: ['com.shop.Cart'], threshold_ms: 100, message: HOSTILE }], frames: { slow_ms: 8, frozen_ms: 40 } }));
 	await page.click('#try button:text-is("Test")');
 	await page.waitForSelector('#try >> text=2 findings with these rules, 3 with the active rules. Nothing was saved.');

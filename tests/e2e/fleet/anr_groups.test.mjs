@@ -184,10 +184,10 @@ test('invalid rules and queries get a message', async (t) => {
 	for (const [rules, words] of [
 		['x', /list of at most 100 rules/], [Array(101).fill({ action: 'skip', frame: 'a' }), /at most 100/], [[7], /rule 1: it must be an object/],
 		[[{ action: 'skip', frame: '/(/' }], /rule 1: frame: not a regular expression/], [[{ action: 'skip', frame: 'x'.repeat(201) }], /1 to 200 bytes/], [[{ action: 'skip', frame: '' }], /1 to 200 bytes/],
-		[[{ action: 'skip', frame: 'a' }, { action: 'blame', frame: 'b' }], /rule 2: action is skip, merge or name, not blame/], [[{ action: 'skip', frame: 'a', colour: 'red' }], /rule 1: unknown member colour/],
-		[[{ action: 'skip' }], /frame that is not blamed/], [[{ action: 'merge', frame: 'a' }], /name: a text of 1 to 100 bytes/], [[{ action: 'merge', name: 'x' }], /select ANRs/],
-		[[{ action: 'name', name: 'a\u0007', kind: 'io' }], /control characters/], [[{ action: 'name', name: 'x', kind: 'heat' }], /kind is deadlock, .* not heat/], [[{ action: 'name', name: 'x', groups: ['12'] }], /16 digits, 0-9 and a-f/],
-		[[{ action: 'name', name: 'x', groups: [] }], /groups must be a list of 1 to 50 texts/], [[{ action: 'skip', frame: 5 }], /frame: a text of 1 to 200 bytes/], [[{ action: 'skip', frame: 'a', enabled: 1 }], /enabled must be true or false/],
+		[[{ action: 'skip', frame: 'a' }, { action: 'blame', frame: 'b' }], /rule 2: action must be skip, merge or name, not blame/], [[{ action: 'skip', frame: 'a', colour: 'red' }], /rule 1: unknown member colour/],
+		[[{ action: 'skip' }], /frame that is not blamed/], [[{ action: 'merge', frame: 'a' }], /name must be a text of 1 to 100 bytes/], [[{ action: 'merge', name: 'x' }], /select ANRs/],
+		[[{ action: 'name', name: 'a\u0007', kind: 'io' }], /control characters/], [[{ action: 'name', name: 'x', kind: 'heat' }], /kind must be deadlock, .* not heat/], [[{ action: 'name', name: 'x', groups: ['12'] }], /16 digits, 0-9 and a-f/],
+		[[{ action: 'name', name: 'x', groups: [] }], /groups must be a list of 1 to 50 texts/], [[{ action: 'skip', frame: 5 }], /frame must be a text of 1 to 200 bytes/], [[{ action: 'skip', frame: 'a', enabled: 1 }], /enabled must be true or false/],
 	]) {
 		const { status, json } = await put(s, rules);
 		assert.equal(status, 400, JSON.stringify(rules).slice(0, 80));

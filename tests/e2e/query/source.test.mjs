@@ -268,12 +268,12 @@ test('invalid settings are refused with a message that names repository and fiel
 	await wrong({ link: 'https://h/{file}' }, /only \{commit\}, \{path\}/);
 	await wrong({ link: 'https://h/x' }, /must contain \{path\}/);
 	await wrong({ commit_link: 'https://h/{path}' }, /commit_link must contain \{commit\}/);
-	for (const clone of ['..', '../x', 'a/b', '.git', '/etc']) await wrong({ clone }, /clone: the name of a folder/);
-	for (const roots of [['../x'], ['/x'], ['a/../b'], ['a//b'], [''], [7]]) await wrong({ roots }, /repository app: roots: a folder/);
-	await wrong({ refs: ['HEAD'] }, /refs: the name of a tag/);
+	for (const clone of ['..', '../x', 'a/b', '.git', '/etc']) await wrong({ clone }, /clone must be the name of a folder/);
+	for (const roots of [['../x'], ['/x'], ['a/../b'], ['a//b'], [''], [7]]) await wrong({ roots }, /repository app: each of roots must be a folder/);
+	await wrong({ refs: ['HEAD'] }, /each of refs must be the name of a tag/);
 	await wrong({ refs: ['{version}..{build}'] }, /refs/);
 	await wrong({ packages: ['a/b'] }, /packages/);
-	await wrong({ owners: '../OWNERS' }, /owners: the path/);
+	await wrong({ owners: '../OWNERS' }, /owners must be the path/);
 	await wrong({ show_emails: 1 }, /show_emails must be true or false/);
 	await wrong({ tokens: 'x' }, /repository app: unknown member tokens/);
 	await wrong({ link: '', clone: '' }, /neither link nor clone/);

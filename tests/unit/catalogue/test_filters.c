@@ -231,7 +231,7 @@ static void test_what_is_refused(void **state)
 	        {"since=x", "since must be a number"},
 	        {"started_until=-1", "started_until must be a number"},
 	        {"version_code_min=8.1", "version_code_min must be a number"},
-	        {"state=done", "state is queued, decoding, ready, failed or archived"},
+	        {"state=done", "state must be queued, decoding, ready, failed or archived"},
 	        {"pinned=maybe", "pinned must be 0 or 1"},
 	        {"label=user", "label must be KEY=VALUE"},
 	        {"label==x", "label must be KEY=VALUE"},

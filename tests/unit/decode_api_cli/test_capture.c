@@ -181,7 +181,7 @@ static void test_wrong_rules_are_named(void **state)
 	        {"{\"rules\":[{\"name\":\"a\",\"where\":{\"app\":[\"*****\"]}}]}", "4 stars"},
 	        {"{\"rules\":[{\"name\":\"a\",\"where\":{\"app\":[\"\"]}}]}", "1 to 64 bytes"},
 	        {"{\"rules\":[{\"name\":\"a\",\"enabled\":1}]}", "true or false"},
-	        {"{\"rules\":[{\"name\":\"a\",\"scenario\":1}]}", "scenario: a text of"},
+	        {"{\"rules\":[{\"name\":\"a\",\"scenario\":1}]}", "scenario must be a text of"},
 	        {"{\"rules\":[{\"name\":\"a\",\"record\":[]}]}", "must be an object"},
 	};
 

@@ -742,7 +742,7 @@ static void test_parameters(void **state)
 	asked_for(f, "/read?name=x&n=1x", "n must be a number from -3 to 9, not 1x");
 	asked_for(f, "/read?name=x&n=99999999999999999999", "n must be a number from");
 	asked_for(f, "/read?name=x&f=yes", "f must be 0 or 1, not yes");
-	asked_for(f, "/read?name=x&w=blue", "w is red or green, not blue");
+	asked_for(f, "/read?name=x&w=blue", "w must be red or green, not blue");
 	asked_for(f, "/read?name=x&n=1&n=2", "n is given more than once");
 	asked_for(f, "/read?name=x&project=a&project=b", "project is given more than once");
 	asked_for(f, "/read?name=x&hidden=1",
