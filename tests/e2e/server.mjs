@@ -82,6 +82,20 @@ export function atEnd(t, end) {
 	});
 }
 
+/* A `t` of a program that is not a test: end() calls what after() received, in order.  A signal does so, too, before it ends
+ * the program. */
+export function untilEnd() {
+	const ends = [];
+	const t = {
+		after: (end) => ends.push(end),
+		end: async () => {
+			while (ends.length) await ends.shift()();
+		},
+	};
+	for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => void t.end().finally(() => process.exit(128 + os.constants.signals[signal])));
+	return t;
+}
+
 /* An empty temporary folder, removed at the end of `t`. */
 export function newFolder(t, prefix) {
 	const folder = fs.mkdtempSync(path.join(os.tmpdir(), prefix));

@@ -10,14 +10,14 @@ import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 
-import { binary, startServer } from '../../e2e/server.mjs';
+import { binary, startServer, untilEnd } from '../../e2e/server.mjs';
 
 const RECORDS = process.argv[2] ?? '400000';
 const TIMES = Number(process.argv[3] ?? 9);
 const FLOOR = 5;
 const QUESTIONS = { 'top down': 'flame?format=columns&digits=4', 'nested': 'flame?', 'bottom up': 'flame?view=bottom_up&format=columns&digits=4', 'by calls': 'flame?metric=count&format=columns&digits=4', 'a range': 'flame?from=0&to=4000000000&format=columns&digits=4' };
 
-const ends = [];
+const t = untilEnd();
 const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-again-'));
 const median = (list) => list.sort((a, b) => a - b)[list.length >> 1];
 
@@ -35,7 +35,7 @@ function ask(s, target) {
 
 try {
 	execFileSync(path.join(path.dirname(binary()), '..', 'tests', 'tracewell-sim'), ['--out', dir, '--seed', '3', '--records', RECORDS, '--threads', '20', '--depth', '60']);
-	const s = await startServer({ after: (end) => ends.push(end) }, { args: ['--response-memory', '1G', '--response-cache', '256M'] });
+	const s = await startServer(t, { args: ['--response-memory', '1G', '--response-cache', '256M'] });
 	const { id } = await s.trace(fs.readFileSync(path.join(dir, 'rhea-atrace.bin')));
 	for (const [name, question] of Object.entries(QUESTIONS)) {
 		const target = `/api/v1/traces/${id}/${question}`;
@@ -51,6 +51,6 @@ try {
 		console.log(`${name.padEnd(10)} first ${first.toFixed(1)} ms, again ${again.toFixed(1)} ms, ${(bytes / 1024).toFixed(0)} and ${(page / 1024).toFixed(0)} KiB of gzip: ${(first / again).toFixed(1)} x${first / again < FLOOR ? `, below ${FLOOR} x` : ''}`);
 	}
 } finally {
-	for (const end of ends.reverse()) await end();
+	await t.end();
 	fs.rmSync(dir, { recursive: true, force: true });
 }

@@ -14,12 +14,11 @@ import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 
-import { atEnd, freePort, root, startServer, until } from '../../e2e/server.mjs';
+import { atEnd, freePort, root, startServer, until, untilEnd } from '../../e2e/server.mjs';
 
 const sizes = process.argv.slice(2).map(Number);
 const SHARDS = Number(process.env.SHARDS ?? 1), REPEATS = Number(process.env.REPEATS ?? 3), PER_TRACE = 100;
-const ends = [];
-const t = { after: (fn) => ends.push(fn) };
+const t = untilEnd();
 const folders = [], ports = [], pids = [];
 
 for (let i = 0; i < SHARDS; i++) {
@@ -125,4 +124,4 @@ for (const rows of sizes) {
 		console.log(`  ${name}: ${status === 200 ? `${ms.toFixed(0)} ms, processor ${own} ms, ${(own / scan.cpu).toFixed(1)} scans, ${(read / 1e6).toFixed(1)} M rows selected` : `HTTP ${status}`}`);
 	}
 }
-for (const end of ends.reverse()) await end();
+await t.end();

@@ -14,7 +14,7 @@ import path from 'node:path';
 
 import { btrace } from '../../e2e/make.mjs';
 import { startPostgres } from '../../e2e/postgres.mjs';
-import { Server, atEnd, binary, cookiesOf, newFolder, sleep, tracewell, until } from '../../e2e/server.mjs';
+import { Server, atEnd, binary, cookiesOf, newFolder, sleep, tracewell, until, untilEnd } from '../../e2e/server.mjs';
 
 const GOAL_MS = 50; // of processor time for a page
 const TIMES = 5;
@@ -187,8 +187,7 @@ async function tenth(s, list, first) {
 	return cursor == null ? null : at(`cursor=${encodeURIComponent(cursor)}`);
 }
 
-const ends = [];
-const t = { after: (end) => ends.unshift(end) };
+const t = untilEnd();
 try {
 	const db = onPostgres ? await startPostgres(t, { more: ['-c', 'shared_buffers=1GB', '-c', 'max_wal_size=8GB'] }) : null;
 	const servers = [];
@@ -217,5 +216,5 @@ try {
 		}
 	}
 } finally {
-	for (const end of ends) await end();
+	await t.end();
 }

@@ -8,6 +8,7 @@
  * decoders share the machine with the measured project, so a ratio contains what the attack costs in processor time.
  */
 import { ATTACKS, MEASURED, SINGLE_MAPPINGS, openNeighbourhood, percentile } from '../../e2e/neighbours.mjs';
+import { untilEnd } from '../../e2e/server.mjs';
 
 const GOAL = 5;
 const args = process.argv.slice(2);
@@ -33,13 +34,13 @@ function print(name, { samples, failures, peak, attack }, idle) {
 	for (const failure of failures) console.log(`  FAILED ${failure}`);
 }
 
-const ends = [];
+const t = untilEnd();
 try {
-	const place = await openNeighbourhood({ after: (end) => ends.unshift(end) }, { full });
+	const place = await openNeighbourhood(t, { full });
 	await place.measure({ rounds: 5 });
 	const idle = await place.measure({ seconds });
 	print('idle', idle);
 	for (const name of attacks) print(name, await place.under(name, { seconds }), idle);
 } finally {
-	for (const end of ends) await end();
+	await t.end();
 }

@@ -15,7 +15,7 @@ import zlib from 'node:zlib';
 import { startBucketApart } from '../../e2e/bucket.mjs';
 import { sampleTrace } from '../../e2e/make.mjs';
 import { startPostgres } from '../../e2e/postgres.mjs';
-import { Server, binary, sleep, until } from '../../e2e/server.mjs';
+import { Server, atEnd, binary, sleep, until, untilEnd } from '../../e2e/server.mjs';
 import { cpuOf } from './processes.mjs';
 import { sendTraces } from './senders.mjs';
 
@@ -56,8 +56,7 @@ async function uploadTimes(s, from) {
 
 async function measure(program) {
 	process.env.TRACEWELL = program;
-	const ends = [];
-	const t = { after: (end) => ends.unshift(end) };
+	const t = untilEnd();
 	const home = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-retention-'));
 	const db = await startPostgres(t, { more: ['fsync=on', 'max_wal_size=4GB', 'shared_buffers=512MB', 'shared_preload_libraries=pg_stat_statements', 'pg_stat_statements.track_planning=on', 'pg_stat_statements.max=10000'].flatMap((setting) => ['-c', setting]) });
 	db.sql('CREATE EXTENSION pg_stat_statements');
@@ -65,6 +64,7 @@ async function measure(program) {
 	const secret = path.join(home, 'secret.key');
 	fs.writeFileSync(secret, 'ab'.repeat(32), { mode: 0o600 });
 	const s = new Server(path.join(home, 'data'), [...bucket.args('--secret-key-file', secret), '--several-servers', '--retention-every', '1', '--device-requests', '0', '--catalog', db.url('one')], bucket.env);
+	atEnd(t, () => s.stop());
 	await s.start();
 	s.ingestKey = s.ingest;
 	await s.ask('PUT', '/api/v1/retention', { key: s.admin, body: '{}' });
@@ -89,8 +89,7 @@ async function measure(program) {
 	const cpu = cpuOf(db.child.pid), at = performance.now();
 	db.sql('VACUUM', 'one');
 	console.log(`  vacuum: ${((performance.now() - at) / 1000).toFixed(1)} s, ${per(cpuOf(db.child.pid) - cpu)} ms of processor time per deleted trace`);
-	await s.stop();
-	for (const end of ends) await end();
+	await t.end();
 	fs.rmSync(home, { recursive: true, force: true });
 }
 

@@ -19,15 +19,14 @@ import zlib from 'node:zlib';
 import { startBucket } from '../../e2e/bucket.mjs';
 import { sampleTrace } from '../../e2e/make.mjs';
 import { postgresIsThere, startPostgres } from '../../e2e/postgres.mjs';
-import { Server, binary, until } from '../../e2e/server.mjs';
+import { Server, atEnd, binary, until, untilEnd } from '../../e2e/server.mjs';
 import { sendTraces } from './senders.mjs';
 
 const TRACES = Number(process.argv[2] ?? 300);
 const RECORDS = Number(process.argv[3] ?? 20000);
 const SENDERS = 16;
 const TICKS = 100; // a second, of /proc
-const ends = [];
-const t = { after: (end) => ends.unshift(end) };
+const t = untilEnd();
 
 /* Of the process and of all that it has waited for, ms. */
 function cpuOf(pid) {
@@ -91,7 +90,9 @@ function places(name, n, db, bucket) {
 	if (bucket) args.push(...bucket.args('--secret-key-file', path.join(home, 'secret.key')));
 	if (bucket) fs.writeFileSync(path.join(home, 'secret.key'), '0123456789abcdef'.repeat(4) + '\n', { mode: 0o600 });
 	const data = (of) => path.join(home, bucket ? `node${of}` : 'data');
-	return { home, servers: Array.from({ length: n }, (_, of) => new Server(data(of), args, bucket?.env ?? {})) };
+	const servers = Array.from({ length: n }, (_, of) => new Server(data(of), args, bucket?.env ?? {}));
+	for (const s of servers) atEnd(t, () => s.stop());
+	return { home, servers };
 }
 
 const requestsOf = (bucket) => (bucket ? [bucket.count('PUT', '/') + bucket.count('POST', '/'), bucket.count('GET', '/') + bucket.count('HEAD', '/')] : [0, 0]);
@@ -160,4 +161,4 @@ for (const r of rows)
 	console.log(`| ${r.name} | ${by(r.uploads, base.uploads)} | ${by(r.decodes, base.decodes)} | ${by(r.cpu, base.cpu)} | ${r.database.toFixed(1)} | ${r.commits.toFixed(1)} | ${r.changes.toFixed(1)} | ${r.log.toFixed(0)} | ${r.room.toFixed(0)} | ` +
 		`${r.writes.toFixed(2)} | ${r.reads.toFixed(2)} | ${r.kept.toFixed(0)} | ${by(r.cold, base.cold)} | ${by(r.warm, base.warm)} |`);
 for (const line of accepted) console.log(line);
-for (const end of ends) await end();
+await t.end();

@@ -14,7 +14,7 @@ import zlib from 'node:zlib';
 import { startBucket } from '../../e2e/bucket.mjs';
 import { sampleTrace } from '../../e2e/make.mjs';
 import { startPostgres } from '../../e2e/postgres.mjs';
-import { Server, binary, sleep, until } from '../../e2e/server.mjs';
+import { Server, atEnd, binary, sleep, until, untilEnd } from '../../e2e/server.mjs';
 import { cpuOf } from './processes.mjs';
 import { sendTraces } from './senders.mjs';
 
@@ -27,14 +27,14 @@ const bodies = Array.from({ length: TRACES }, (_, n) => zlib.gzipSync(sampleTrac
 
 async function measure(program, name, args) {
 	process.env.TRACEWELL = program;
-	const ends = [];
-	const t = { after: (end) => ends.unshift(end) };
+	const t = untilEnd();
 	const home = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-small-files-'));
 	const more = ['shared_preload_libraries=pg_stat_statements', 'pg_stat_statements.max=10000'].flatMap((setting) => ['-c', setting]);
 	const db = await startPostgres(t, { more });
 	db.sql('CREATE EXTENSION pg_stat_statements');
 	const b = await startBucket(t);
 	const s = new Server(path.join(home, 'data'), b.args('--device-requests', '0', '--max-queue', '100000', '--catalog', db.url('one'), ...args), b.env);
+	atEnd(t, () => s.stop());
 	await s.start();
 	s.ingestKey = s.ingest;
 	db.sql('SELECT pg_stat_statements_reset()');
@@ -47,8 +47,7 @@ async function measure(program, name, args) {
 	const statements = Number(db.sql("SELECT sum(calls) FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat_statements%' AND query NOT LIKE '%FROM trace WHERE state=2 AND rollup_state<>0%'"));
 	const per = (key, digits = 2) => ((after[key] - before[key]) / TRACES).toFixed(digits);
 	console.log(`${programs.length > 1 ? `${path.relative('.', program)} ` : ''}${name.padEnd(20)}: per trace ${per('put')} PUT, ${per('get')} GET and HEAD, ${(statements / TRACES).toFixed(1)} statements, ${(Number(per('log')) / 1000).toFixed(1)} KB of log, ${(Number(per('bytes')) / 1000).toFixed(1)} KB in PostgreSQL; processor ms: server and children ${per('server')}, PostgreSQL ${per('postgres')}`);
-	await s.stop();
-	for (const end of ends) await end();
+	await t.end();
 	fs.rmSync(home, { recursive: true, force: true });
 }
 

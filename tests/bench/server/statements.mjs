@@ -13,17 +13,16 @@ import zlib from 'node:zlib';
 import { startBucket } from '../../e2e/bucket.mjs';
 import { sampleTrace } from '../../e2e/make.mjs';
 import { startPostgres } from '../../e2e/postgres.mjs';
-import { Server, until } from '../../e2e/server.mjs';
+import { Server, atEnd, until, untilEnd } from '../../e2e/server.mjs';
 import { sendTraces } from './senders.mjs';
 
 const TRACES = Number(process.argv[2] ?? 300);
 const SENDERS = 16;
 const CALLS = 15; // of three records each
 
-const ends = [];
 const home = fs.mkdtempSync(path.join(os.tmpdir(), 'tw-statements-'));
 const more = ['shared_preload_libraries=pg_stat_statements', 'pg_stat_statements.max=10000'].flatMap((setting) => ['-c', setting]);
-const t = { after: (end) => ends.unshift(end) };
+const t = untilEnd();
 const db = await startPostgres(t, { more });
 db.sql('CREATE EXTENSION pg_stat_statements');
 const has = (option) => process.argv.includes(option);
@@ -31,6 +30,7 @@ const bucket = has('--store') ? await startBucket(t) : undefined;
 const secret = path.join(home, 'secret.key');
 fs.writeFileSync(secret, 'ab'.repeat(32), { mode: 0o600 });
 const s = new Server(path.join(home, 'data'), [...(bucket?.args('--secret-key-file', secret) ?? []), '--device-requests', '0', '--max-queue', '100000', '--catalog', db.url('one'), ...(has('--several') ? ['--several-servers'] : [])], bucket?.env);
+atEnd(t, () => s.stop());
 await s.start();
 s.ingestKey = s.ingest;
 s.readKey = s.read;
@@ -53,7 +53,6 @@ try {
 		console.log(`${table}: ${['inserts', 'updates', 'of these HOT', 'deletes'].map((what, i) => `${what} ${per(Number(counts[i])).trim()}`).join(', ')}`);
 	}
 	for (const [calls, got, query] of rows) if (calls / TRACES >= 0.05) console.log(`${per(calls)} ${per(got)} ${query.replace(/\s+/g, ' ').slice(0, 170)}`);
-	await s.stop();
-	for (const end of ends) await end();
+	await t.end();
 	fs.rmSync(home, { recursive: true, force: true });
 }

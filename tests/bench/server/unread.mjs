@@ -6,12 +6,12 @@
  * ARGS ("--response-memory 512M") change it.
  */
 import { btrace } from '../../e2e/make.mjs';
-import { sleep, startServer, until } from '../../e2e/server.mjs';
+import { sleep, startServer, until, untilEnd } from '../../e2e/server.mjs';
 
 const exports = Number(process.env.EXPORTS ?? 200);
 const methods = Number(process.env.METHODS ?? 2_000_000);
-const ends = [];
-const s = await startServer({ after: (end) => ends.push(end) }, { args: ['--connections-per-address', '0', ...(process.env.ARGS?.split(' ') ?? [])] });
+const t = untilEnd();
+const s = await startServer(t, { args: ['--connections-per-address', '0', ...(process.env.ARGS?.split(' ') ?? [])] });
 try {
 	const { id } = (await s.post('/api/v1/traces', btrace(Array.from({ length: methods }, (_, i) => [4000, i, 1_000_000 + i * 10, 5]), { pid: 4000 }))).json;
 	await until(async () => ((await s.get(`/api/v1/traces/${id}`)).json.state === 'ready' ? true : undefined), 'the trace decoded', 300);
@@ -39,5 +39,5 @@ try {
 			`idle ${idle.toFixed()} MB, highest ${peak.toFixed()} MB (${(peak / idle).toFixed(1)} × idle), after ${s.resident().toFixed()} MB`);
 	}
 } finally {
-	for (const end of ends.reverse()) await end();
+	await t.end();
 }
