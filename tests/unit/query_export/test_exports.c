@@ -442,6 +442,70 @@ static void test_full_disk(void **state)
 	model_done(&m);
 }
 
+/* Bytes that the file is expected to have. */
+static uint64_t size_of_database(const struct trace_fixture *f, const struct tw_selection *sel)
+{
+	uint64_t bytes = 0;
+	const struct tw_export_query q = {.kind = tw_export_kind("sqlite"),
+	        .sel = *sel,
+	        .open_file = no_space,
+	        .open_file_arg = &bytes};
+	struct tw_export *x = NULL;
+	uint8_t piece[4096];
+	size_t n;
+
+	assert_int_equal(tw_export_open(f->file, NULL, &q, &facts, &x, NULL), TW_OK);
+	assert_int_equal(tw_export_read(x, piece, sizeof piece, &n, NULL), TW_FULL);
+	tw_export_close(x);
+	return bytes;
+}
+
+/* The space that must be free is that of the selection, with its events. */
+static void test_size_of_selection(void **state)
+{
+	const struct model_shape shape = {6, 4, 20000, 30, false};
+	struct tw_selection sel = {.n_tids = 1};
+	const struct tw_thread_info *t;
+	struct trace_fixture f;
+	struct reported events;
+	struct model m;
+	uint64_t per_slice;
+	uint32_t n;
+
+	(void)state;
+	model_make(&m, &shape);
+	assert_int_equal(trace_fixture_make(&f, &m), TW_OK);
+	t = tw_trace_file_threads(f.file, &n);
+	assert_true(n > 1);
+	per_slice = size_of_database(&f, &all) / tw_trace_file_info(f.file)->slices;
+	assert_true(per_slice >= 30);
+	sel.tids = &t[0].tid;
+	assert_int_equal(size_of_database(&f, &sel), per_slice * t[0].slices);
+	sel.ranged = true;
+	sel.from_ns = t[0].start_ns;
+	sel.to_ns = t[0].end_ns + 1;
+	assert_int_equal(size_of_database(&f, &sel), per_slice * t[0].slices);
+	sel.from_ns = t[0].end_ns + 1;
+	sel.to_ns = INT64_MAX;
+	assert_int_equal(size_of_database(&f, &sel), 0);
+	trace_fixture_done(&f);
+	model_done(&m);
+
+	begin_told(&events);
+	tell_thread(&events, TW_STR("main"), TW_STR("run"));
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(events.sink->ops->note(events.sink,
+		                         &(struct tw_note){.kind = TW_NOTE_message,
+		                                 .text = TW_STR("text"),
+		                                 .ts_ns = 1000 + i,
+		                                 .dur_ns = -1},
+		                         NULL),
+		        TW_OK);
+	assert_int_equal(trace_fixture_write(&f, events.b), TW_OK);
+	assert_true(size_of_database(&f, &all) >= 100 * 60);
+	trace_fixture_done(&f);
+}
+
 /* Writing the database sends nothing, and yet ends with the request. */
 static void check_overdue(struct reported *t)
 {
@@ -511,6 +575,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parent_before_range),
         cmocka_unit_test(test_large_database),
         cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_size_of_selection),
         cmocka_unit_test(test_overdue),
         cmocka_unit_test(test_first_bytes),
 };
