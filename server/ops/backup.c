@@ -261,22 +261,18 @@ static enum tw_status put_trace(
         void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
 {
 	struct run *r = arg;
-	struct tw_trace_row row = {.id = ""};
 	struct tw_err why = {.msg = ""};
-	enum tw_status st = tw_catalogue_trace_get(r->copy, f->project_id, f->id, a, &row, err);
+	enum tw_status st = TW_NOT_FOUND;
 
-	if (st != TW_OK)
-		return st == TW_NOT_FOUND ? TW_OK : st;
-	if (row.has_upload && !r->b->decoded)
-		st = TW_NOT_FOUND;
-	else
+	(void)a;
+	if (!f->has_upload || r->b->decoded)
 		st = r->b->s3 ? send_trace(r, f, &why) : copy_trace(r, f, &why);
 	if (!is_missing_or_damaged(st)) {
 		if (st != TW_OK)
 			tw_err_copy(err, &why);
 		return st;
 	}
-	if (row.has_upload)
+	if (f->has_upload)
 		return tw_catalogue_trace_requeue(r->copy, f->project_id, f->id, err);
 	report_skipped(r, f, &why);
 	return TW_OK;

@@ -26,14 +26,15 @@ static const struct tw_fields file_fields =
                 TW_FIELD(struct tw_stored_file, id, "", NULL),
                 TW_FIELD(struct tw_stored_file, what, "", NULL),
                 TW_FIELD(struct tw_stored_file, sha256, "", NULL),
-                TW_FIELD(struct tw_stored_file, bytes, "", NULL));
+                TW_FIELD(struct tw_stored_file, bytes, "", NULL),
+                TW_FIELD(struct tw_stored_file, has_upload, "", NULL));
 
 /* sql takes project, id and `what` of the previous row, and the limit. */
 static enum tw_status list_files(struct tw_catalogue *c, const char *sql,
         const struct tw_stored_file *after, uint32_t limit, struct tw_arena *a,
         struct tw_stored_file **ret, size_t *ret_n, struct tw_err *err)
 {
-	static const struct tw_stored_file first = {"", "", "", "", 0};
+	static const struct tw_stored_file first = {"", "", "", "", 0, false};
 	const struct tw_stored_file *from = after ? after : &first;
 	return tw_cat_list(c, TW_CAT_LIST(a, limit, &file_fields, ret, ret_n), err, sql, "ttti",
 	        from->project_id, from->id, from->what, (int64_t)limit);
@@ -44,7 +45,7 @@ enum tw_status tw_catalogue_stored_parts(struct tw_catalogue *c, const struct tw
         struct tw_err *err)
 {
 	return list_files(c, /* primary key */
-	        "SELECT project_id, trace_id, part, sha256, bytes FROM part"
+	        "SELECT project_id, trace_id, part, sha256, bytes, 1 FROM part"
 	        " WHERE (project_id, trace_id, part) > (?1, ?2, ?3)"
 	        " ORDER BY project_id, trace_id, part LIMIT ?4",
 	        after, limit, a, ret, ret_n, err);
@@ -55,8 +56,8 @@ enum tw_status tw_catalogue_stored_traces(struct tw_catalogue *c,
         struct tw_stored_file **ret, size_t *ret_n, struct tw_err *err)
 {
 	return list_files(c, /* primary key */
-	        "SELECT project_id, trace_id, 'decoded', file_sha256, file_bytes FROM trace"
-	        " WHERE (project_id, trace_id) > (?1, ?2) AND ?3=?3 AND state=2"
+	        "SELECT project_id, trace_id, 'decoded', file_sha256, file_bytes, has_upload"
+	        " FROM trace WHERE (project_id, trace_id) > (?1, ?2) AND ?3=?3 AND state=2"
 	        " ORDER BY project_id, trace_id LIMIT ?4",
 	        after, limit, a, ret, ret_n, err);
 }
@@ -78,7 +79,7 @@ static bool add_build(const struct tw_cat_query *q, struct tw_arena *a, struct p
 			return false;
 		if (*sha256)
 			p->rows[p->n++] =
-			        (struct tw_stored_file){project, build, whats[i], sha256, 0};
+			        (struct tw_stored_file){project, build, whats[i], sha256, 0, true};
 	}
 	return project && build;
 }

@@ -42,6 +42,7 @@ struct tw_stored_file {
 	const char *what; /* a part's name; "mapping", "retrace", their "... image", "... upload" */
 	const char *sha256; /* "" unknown: a decoded file that a rebuild found (rebuild.c) */
 	uint64_t bytes;     /* 0 unknown */
+	bool has_upload;    /* of a decoded file: its trace can be decoded again */
 };
 /* A page of files in a fixed order, after the row `after` (the last row of the previous page; NULL:
  * the first page); at most `limit`, none at the end. */
