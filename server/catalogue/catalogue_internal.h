@@ -330,6 +330,12 @@ const char *tw_cat_ids(
 	TW_EITHER("(" key ") IN (SELECT " key " FROM " from ")",                                   \
 	        "ctid=ANY(ARRAY(SELECT ctid FROM " from "))")
 
+/* Joins the rows of table `of` (with its alias) that match `where`, separately for each row of the
+ * tables before it.  PostgreSQL would otherwise read the complete table if it expects many. */
+#define TW_CAT_JOIN_EACH(of, alias, where)                                                         \
+	TW_EITHER(" CROSS JOIN " of " ON " where,                                                  \
+	        " JOIN LATERAL (SELECT * FROM " of " WHERE " where " OFFSET 0) " alias " ON 1=1")
+
 /* One statement for many rows (catalogue_rows.c).  In `sql`, {rows} stands for a source named r
  * with columns c1, c2, ..., one per type (t, i or b, as in tw_cat_query).  PostgreSQL runs it at
  * the end, or when there are many: until then the rows are not written. */

@@ -138,10 +138,9 @@ static enum tw_status take_kept(struct tw_db *db, struct answer *to, struct tw_e
 /* Uncounted reports of each day that has any; with a label all reports.  "A day plus 0" makes
  * SQLite search one day instead of the whole range. */
 #define UNCOUNTED                                                                                  \
-	" FROM anr_day d CROSS JOIN anr_trace h INDEXED BY anr_trace_by_rollup",                   \
-	        " d.project_id=?1 AND d.day BETWEEN ?2 AND ?3 AND d.waiting=1 AND"                 \
-	        " h.project_id=?1 AND h.day=d.day+0 AND "                                          \
-	        "h.rollup_generation<d.generation" TW_ANR_FILTER
+	" FROM anr_day d" TW_CAT_JOIN_EACH("anr_trace h INDEXED BY anr_trace_by_rollup", "h",      \
+	        "h.project_id=?1 AND h.day=d.day+0 AND h.rollup_generation<d.generation"),         \
+	        " d.project_id=?1 AND d.day BETWEEN ?2 AND ?3 AND d.waiting=1" TW_ANR_FILTER
 #define ANRS(from, where)                                                                          \
 	"SELECT" TW_ANR_ROLLUP_COLUMNS ", h.key" from " WHERE" where " AND h.anr=1 AND h.key<>''"
 #define LOCKS(from, where)                                                                         \

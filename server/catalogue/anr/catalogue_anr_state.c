@@ -24,6 +24,11 @@ static bool is_after_fix(const char *fixed_in, const char *version)
 	return !fixed_in[0] || strverscmp(version, fixed_in) >= 0;
 }
 
+#define REPORTS_AFTER_FIX                                                                          \
+	TW_CAT_JOIN_EACH("anr_trace h", "h",                                                       \
+	        "h.project_id=?1 AND h.key=s.key AND h.anr=1 AND"                                  \
+	        " h.day>=s.fixed_ms/86400000 AND h.recorded_ms>s.fixed_ms")
+
 /* Sets the status of fixed groups that have returned; rows are by key, all of the project or only
  * that of `key`. */
 static enum tw_status find_returned(struct tw_db *db, const char *project_id, const char *key,
@@ -31,10 +36,8 @@ static enum tw_status find_returned(struct tw_db *db, const char *project_id, co
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, db, err, /* primary key, anr_trace_of_key */
-	        "SELECT DISTINCT s.key, h.version_name FROM anr_state s CROSS JOIN anr_trace h"
-	        " WHERE s.project_id=?1 AND (?2='' OR s.key=?2) AND s.status=2 AND"
-	        " h.project_id=?1 AND h.key=s.key AND h.anr=1 AND h.day>=s.fixed_ms/86400000 AND"
-	        " h.recorded_ms>s.fixed_ms",
+	        "SELECT DISTINCT s.key, h.version_name FROM anr_state s" REPORTS_AFTER_FIX
+	        " WHERE s.project_id=?1 AND (?2='' OR s.key=?2) AND s.status=2",
 	        "tt", project_id, key);
 
 	while (st == TW_OK && tw_cat_row(&q)) {
