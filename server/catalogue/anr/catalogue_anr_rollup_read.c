@@ -81,14 +81,26 @@ static bool take(void *arg, const struct tw_anr_rollup_report *of, const char *n
 
 /* --- stored rollups --- */
 
+static bool is_by_name(const struct tw_anr_rollup_query *query)
+{
+	return query->by == TW_ANR_ROLLUP_BY_NAME;
+}
+
+static struct dims dims_of_row(const struct tw_cat_query *q, const struct answer *to)
+{
+	if (is_by_name(to->query))
+		return (struct dims){tw_cat_str(q, 0), "", "", 0};
+	return (struct dims){
+	        tw_cat_str(q, 0), tw_cat_str(q, 3), tw_cat_str(q, 4), tw_cat_int(q, 2)};
+}
+
 static enum tw_status take_rows(struct tw_cat_query *q, struct answer *to, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
 	while (st == TW_OK && tw_cat_row(q)) {
-		const struct dims p = {
-		        tw_cat_str(q, 0), tw_cat_str(q, 2), tw_cat_str(q, 3), tw_cat_int(q, 1)};
-		const struct tw_str data = tw_cat_blob(q, 4);
+		const struct dims p = dims_of_row(q, to);
+		const struct tw_str data = tw_cat_blob(q, 1);
 		struct tw_anr_rollup *t = rollup_at(to, &p);
 
 		st = t ? tw_anr_rollup_merge(
@@ -104,10 +116,11 @@ static enum tw_status take_rows(struct tw_cat_query *q, struct answer *to, struc
 	"t.name_hash=ANY(ARRAY(SELECT " HASH_OF_KEY                                                \
 	" FROM unnest(CAST(?12 AS TEXT[])) AS k(key))) AND "
 #define AMONG TW_EITHER("", HASHES_OF_KEYS) "t.name" TW_CAT_AMONG_IDS("?12")
+#define ALL   "t.name<>?12"
+#define DIMS  ", t.day, t.version_name, t.os"
 /* A plan for any values is made for few rows: it would fetch each row through the index. */
-#define KEPT(named)                                                                                \
-	"SELECT " TW_DB_BY_VALUES "t.name, t.day, t.version_name, t.os, t.data"                    \
-	" FROM anr_day d CROSS JOIN anr_rollup"                                                    \
+#define KEPT(dims, named)                                                                          \
+	"SELECT " TW_DB_BY_VALUES "t.name, t.data" dims " FROM anr_day d CROSS JOIN anr_rollup"    \
 	" t WHERE d.project_id=?1 AND d.day BETWEEN ?2 AND ?3 AND t.project_id=?1 AND t.what=?10"  \
 	" AND t.fine=?11 AND t.day=d.day+0 AND " named " AND t.generation=d.generation"            \
 	" AND (?4='' OR t.app=?4) AND (?5='' OR t.version_name=?5) AND (?6='' OR t.build_id=?6)"   \
@@ -117,7 +130,11 @@ static enum tw_status take_kept(struct tw_db *db, struct answer *to, struct tw_e
 {
 	const struct tw_anr_rollup_query *query = to->query;
 	const struct tw_rollup_filter *f = query->filter;
-	const char *sql = query->name ? KEPT(NAMED) : query->of ? KEPT(AMONG) : KEPT("t.name<>?12");
+	/* a list of all names reads a row of each name and day, so without the unused columns */
+	const char *sql = query->name         ? KEPT(DIMS, NAMED)
+	                  : query->of         ? KEPT(DIMS, AMONG)
+	                  : is_by_name(query) ? KEPT("", ALL)
+	                                      : KEPT(DIMS, ALL);
 	const char *name = query->name ? query->name : "";
 	struct tw_cat_query q;
 	enum tw_status st;
