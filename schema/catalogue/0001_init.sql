@@ -121,7 +121,7 @@ CREATE INDEX session_by_key ON session(project_id, key_id) WHERE key_id IS NOT N
 
 -- Completed sign-ins through a provider, so that no other server completes one again.
 CREATE TABLE signin_used ( -- not copied
-	mark TEXT NOT NULL PRIMARY KEY,
+	id_prefix TEXT NOT NULL PRIMARY KEY,
 	until_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX signin_used_by_end ON signin_used(until_ms);
@@ -1088,7 +1088,7 @@ CREATE INDEX alert_by_last ON alert(project_id, last_ms, alert_id, status, muted
 -- Issues that were created in the project's issue tracker.
 CREATE TABLE ticket (
 	project_id TEXT NOT NULL,
-	mark TEXT NOT NULL,          -- identifies its subject, and is part of the issue's text
+	tag TEXT NOT NULL,          -- identifies its subject, and is part of the issue's text
 	kind INTEGER NOT NULL,       -- server/catalogue/notify/catalogue_ticket.h
 	subject_id TEXT NOT NULL,    -- regression id (of the latest return), or key of the ANR group
 	tracker TEXT NOT NULL,       -- 'github', 'gitlab', 'jira', 'gitea'
@@ -1104,6 +1104,6 @@ CREATE TABLE ticket (
 	due_ms INTEGER NOT NULL,     -- next request; 0 none
 	created_ms INTEGER NOT NULL,
 	changed_ms INTEGER NOT NULL, -- last change or check of its state
-	PRIMARY KEY (project_id, mark)
+	PRIMARY KEY (project_id, tag)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX ticket_due ON ticket (due_ms);

@@ -30,7 +30,7 @@
 #include "server/ingest/health.h"
 #include "server/ingest/tus/resume.h"
 #include "server/source/source_query.h"
-#include "server/storage/backup_mark.h"
+#include "server/storage/backup_time.h"
 #include "server/storage/blob.h"
 #include "server/storage/blob_store.h"
 
@@ -120,7 +120,7 @@ static void write_disk(const struct tw_api *api, struct tw_buf *out)
 /* Absent without any backup: an endless age would alert operators that back up by other means. */
 static void write_backup(const struct tw_api *api, struct tw_buf *out)
 {
-	const int64_t at_ms = tw_backup_marked_ms(api->config->data_dir);
+	const int64_t at_ms = tw_backup_time_ms(api->config->data_dir);
 	const int64_t age_ms = tw_unix_ms() - at_ms;
 
 	if (at_ms > 0)

@@ -26,7 +26,7 @@
 	AREA(setting)                                                                              \
 	AREA(retention)                                                                            \
 	AREA(quarantine)                                                                           \
-	AREA(mark)                                                                                 \
+	AREA(trace_edit)                                                                           \
 	AREA(annotation)                                                                           \
 	AREA(filter)                                                                               \
 	AREA(view)                                                                                 \

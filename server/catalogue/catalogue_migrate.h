@@ -4,7 +4,7 @@
  * Both are read in key order, table by table: missing and different rows are written to the target,
  * extra rows are deleted.  It can be repeated at any time, after an interruption or when the
  * source has changed, and then copies only the differences.  Until both are verified to be equal,
- * the target is marked and cannot be served (tw_catalogue_migrating).
+ * the target is recorded as incomplete and cannot be served (tw_catalogue_migrating).
  * Thread: the caller's.
  */
 #ifndef TW_CATALOGUE_MIGRATE_H
@@ -47,12 +47,11 @@ enum tw_status tw_catalogue_source_id(
 /* Whether it is the target of an unfinished migration. */
 enum tw_status tw_catalogue_migrating(
         struct tw_catalogue *c, bool *ret, struct tw_err *err) TW_MUST_USE;
-/* Sets the mark.  TW_CONFLICT unless the catalogue is empty or an unfinished copy of the same
- * source. */
-enum tw_status tw_catalogue_mark_migrating(
+/* Records that a migration has begun.  TW_CONFLICT unless the catalogue is empty or an unfinished
+ * copy of the same source. */
+enum tw_status tw_catalogue_begin_migration(
         struct tw_catalogue *to, const char *source, struct tw_err *err) TW_MUST_USE;
-enum tw_status tw_catalogue_unmark_migrating(
-        struct tw_catalogue *to, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_catalogue_end_migration(struct tw_catalogue *to, struct tw_err *err) TW_MUST_USE;
 /* Writes an entry to the source's audit log, and so to the target's. */
 enum tw_status tw_catalogue_note_migration(
         struct tw_catalogue *from, const char *to_engine, struct tw_err *err) TW_MUST_USE;

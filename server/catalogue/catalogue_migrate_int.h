@@ -1,4 +1,4 @@
-/* catalogue_migrate_int.h - shared by catalogue_migrate.c and catalogue_migrate_mark.c. */
+/* catalogue_migrate_int.h - shared by catalogue_migrate.c and catalogue_migrate_begin.c. */
 #ifndef TW_CATALOGUE_MIGRATE_INT_H
 #define TW_CATALOGUE_MIGRATE_INT_H
 

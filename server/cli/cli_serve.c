@@ -34,8 +34,8 @@
 #include "server/catalogue/notify/catalogue_hook.h"
 #include "server/catalogue/storage/shared_files.h"
 #include "server/catalogue/storage/small_file.h"
-#include "server/catalogue/storage/storage_mark.h"
 #include "server/catalogue/storage/storage_owner.h"
+#include "server/catalogue/storage/storage_record.h"
 #include "server/catalogue/storage/trace_record.h"
 #include "server/cli/cli.h"
 #include "server/decode/jobs.h"
@@ -337,9 +337,9 @@ static enum tw_status open_data(struct server *s, struct tw_err *err)
 /* --- the key of secrets, which several servers share --- */
 
 static enum tw_status use_sign_in(
-        void *arg, const char *mark, int64_t until_ms, bool *ret_first, struct tw_err *err)
+        void *arg, const char *id_prefix, int64_t until_ms, bool *ret_first, struct tw_err *err)
 {
-	return tw_catalogue_signin_use(arg, mark, until_ms, ret_first, err);
+	return tw_catalogue_signin_use(arg, id_prefix, until_ms, ret_first, err);
 }
 
 static enum tw_status count_attempt(void *arg, const struct tw_throttle_cost *cost, bool count,

@@ -9,11 +9,11 @@
 
 /* --- names of a trace --- */
 
-static uint64_t name_rules(void *arg, struct tw_str name, uint8_t *ret_mark)
+static uint64_t name_rules(void *arg, struct tw_str name, uint8_t *ret_role)
 {
 	struct tw_detecting *d = arg;
 
-	*ret_mark = tw_detect_mark_of(name);
+	*ret_role = tw_detect_role_of(name);
 	return tw_detect_rules_of(d->rules, name);
 }
 
@@ -22,7 +22,7 @@ static struct tw_detect_checked classify(struct tw_detecting *d, struct tw_str n
 	struct tw_detect_checked j = {.is_app = tw_frame_rules_app(d->app, name)};
 
 	if (known)
-		j.rules = name_rules(d, name, &j.mark);
+		j.rules = name_rules(d, name, &j.role);
 	return j;
 }
 
@@ -49,7 +49,7 @@ static void classify_method(struct tw_detecting *d, uint32_t method)
 	d->unnamed += !known;
 	d->is_app[method] = j.is_app;
 	d->by_method[method] = j.rules;
-	d->marks[method] = j.mark;
+	d->roles[method] = j.role;
 }
 
 static bool alloc_tables(struct tw_detecting *d)
@@ -59,9 +59,9 @@ static bool alloc_tables(struct tw_detecting *d)
 	d->name = tw_arena_alloc(d->arena, TW_NAME_BYTES, 1);
 	d->by_method = tw_arena_zalloc(d->arena, n, sizeof *d->by_method);
 	d->by_thread = tw_arena_zalloc(d->arena, (size_t)d->n_threads + 1, sizeof *d->by_thread);
-	d->marks = tw_arena_zalloc(d->arena, n, sizeof *d->marks);
+	d->roles = tw_arena_zalloc(d->arena, n, sizeof *d->roles);
 	d->is_app = tw_arena_zalloc(d->arena, n, sizeof *d->is_app);
-	return d->name && d->by_method && d->by_thread && d->marks && d->is_app;
+	return d->name && d->by_method && d->by_thread && d->roles && d->is_app;
 }
 
 /* The most frequent methods are first, so that only rare ones are skipped when time runs out.  A
@@ -105,7 +105,7 @@ static enum tw_status find(struct tw_detecting *d, struct tw_err *err)
 	const struct tw_detect_query query = {.rules = specs,
 	        .n_rules = d->rules->n,
 	        .by_method = d->by_method,
-	        .marks = d->marks,
+	        .roles = d->roles,
 	        .is_app = d->is_app,
 	        .n_methods = d->v.n_methods,
 	        .by_thread = d->by_thread,

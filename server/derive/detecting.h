@@ -17,7 +17,7 @@ enum { TW_DETECT_MEMO = 1 << 16 };
 struct tw_detect_checked {
 	uint64_t key; /* hash of the name and the rules; 0: free */
 	uint64_t rules;
-	uint8_t mark, is_app;
+	uint8_t role, is_app;
 };
 struct tw_detect_memo {
 	uint64_t number; /* identifies the rules and the app's frame patterns */
@@ -38,7 +38,7 @@ struct tw_detecting { /* one trace, with one set of rules */
 	const struct tw_thread_info *main; /* NULL: not known */
 	char *name;                        /* TW_NAME_BYTES */
 	uint64_t *by_method, *by_thread;
-	uint8_t *marks, *is_app;
+	uint8_t *roles, *is_app;
 	uint32_t unnamed; /* methods that can be named only by a mapping */
 	struct tw_detected found;
 	struct tw_frames frames;

@@ -205,7 +205,7 @@ static void change(struct work *w, enum tw_ticket_state from)
 
 	w->row.error = w->error;
 	if (tw_catalogue_ticket_change(catalogue(w), &w->row, from, &err) != TW_OK)
-		tw_log_err(TW_LOG_WARN, "ticket_not_stored", w->row.mark, &err);
+		tw_log_err(TW_LOG_WARN, "ticket_not_stored", w->row.tag, &err);
 }
 
 /* All requests of the project wait, as they would fail the same way. */
@@ -227,7 +227,7 @@ static void failed(struct work *w, enum outcome o, enum tw_ticket_state from)
 	if (o == STOPPED)
 		return;
 	tw_log(TW_LOG_WARN, "ticket_failed", tw_log_text("project", w->row.project_id),
-	        tw_log_text("ticket", w->row.mark), tw_log_number("http", w->sent.http),
+	        tw_log_text("ticket", w->row.tag), tw_log_number("http", w->sent.http),
 	        tw_log_text("reason", w->error));
 	if (o == LATER && w->row.attempts < TRIES_MOST) {
 		wait(w, from);
@@ -249,7 +249,7 @@ static void created(struct work *w)
 	w->row.due_ms = w->seen.closed ? 0 : tw_wait_ms() + POLL_MS;
 	change(w, TW_TICKET_WAITING);
 	tw_log(TW_LOG_INFO, "ticket_created", tw_log_text("project", w->row.project_id),
-	        tw_log_text("ticket", w->row.mark), tw_log_text("key", w->row.key));
+	        tw_log_text("ticket", w->row.tag), tw_log_text("key", w->row.key));
 }
 
 static bool refuses_assignee(const struct work *w, enum outcome o)
@@ -367,7 +367,7 @@ static void read_state(struct work *w)
 	w->row.due_ms = tw_wait_ms() + POLL_MS;
 	if (w->seen.closed) {
 		if (apply_closing(w, &err) != TW_OK) {
-			tw_log_err(TW_LOG_WARN, "ticket_closing_not_applied", w->row.mark, &err);
+			tw_log_err(TW_LOG_WARN, "ticket_closing_not_applied", w->row.tag, &err);
 			return;
 		}
 		w->row.state = TW_TICKET_CLOSED;
@@ -482,7 +482,7 @@ static enum tw_status load(struct work *w, struct tw_err *err)
 		        err, TW_CONFLICT, "the tracker's token cannot be decrypted: set it again");
 	w->task = (struct tw_ticket_task){.tracker = w->tracker,
 	        .token = w->token,
-	        .mark = w->row.mark,
+	        .tag = w->row.tag,
 	        .title = w->row.title,
 	        .body = w->row.body,
 	        .assignee = w->row.assignee,
@@ -503,7 +503,7 @@ static void act(struct work *w)
 		w->row.due_ms = state == TW_TICKET_WAITING ? 0 : tw_wait_ms() + OTHER_TRACKER_MS;
 		change(w, state);
 	} else if (st != TW_OK)
-		tw_log_err(TW_LOG_WARN, "ticket_not_loaded", w->row.mark, &err);
+		tw_log_err(TW_LOG_WARN, "ticket_not_loaded", w->row.tag, &err);
 	else if (state == TW_TICKET_WAITING)
 		create(w);
 	else if (state == TW_TICKET_REOPENING)

@@ -109,14 +109,14 @@ bool tw_turn_is_last(const struct tw_turn *t)
 enum tw_status tw_turn_traces(const struct tw_turn *t, uint32_t limit, struct tw_arena *a,
         struct tw_named_trace **ret, size_t *ret_n, struct tw_err *err)
 {
-	return tw_catalogue_stage_todo(t->by->parts.catalogue, t->by->stage->marks, t->project_id,
+	return tw_catalogue_stage_todo(t->by->parts.catalogue, t->by->stage->sql, t->project_id,
 	        limit, a, ret, ret_n, err);
 }
 
 enum tw_status tw_turn_rows(const struct tw_turn *t, uint32_t limit, struct tw_arena *a,
         struct tw_trace_row **ret, size_t *ret_n, struct tw_err *err)
 {
-	return tw_catalogue_stage_rows(t->by->parts.catalogue, t->by->stage->marks, t->project_id,
+	return tw_catalogue_stage_rows(t->by->parts.catalogue, t->by->stage->sql, t->project_id,
 	        limit, a, ret, ret_n, err);
 }
 
@@ -173,10 +173,10 @@ enum tw_status tw_turn_failed(const struct tw_turn *t, const struct tw_named_tra
 	        tw_log_text("reason", why->msg));
 	(void)atomic_fetch_add(&r->traces[may_pass ? POSTPONED : FAILED], 1);
 	if (may_pass)
-		return tw_catalogue_stage_postpone(r->parts.catalogue, r->stage->marks, trace,
+		return tw_catalogue_stage_postpone(r->parts.catalogue, r->stage->sql, trace,
 		        tw_status_name(why->code), tw_wait_ms(), err);
-	return r->stage->marks->give_up
-	               ? tw_catalogue_stage_give_up(r->parts.catalogue, r->stage->marks, trace, err)
+	return r->stage->sql->give_up
+	               ? tw_catalogue_stage_give_up(r->parts.catalogue, r->stage->sql, trace, err)
 	               : TW_OK;
 }
 
@@ -305,10 +305,10 @@ static bool resume(struct tw_runner *r)
 	bool more = false;
 	struct tw_err err;
 
-	if (!r->stage->marks || (r->of && now < r->resumed_ms + TEND_MS))
+	if (!r->stage->sql || (r->of && now < r->resumed_ms + TEND_MS))
 		return false;
 	if (tw_catalogue_stage_resume(
-	            r->parts.catalogue, r->stage->marks, tw_wait_ms(), &more, &err) != TW_OK)
+	            r->parts.catalogue, r->stage->sql, tw_wait_ms(), &more, &err) != TW_OK)
 		failed(r, "", &err);
 	r->resumed_ms = more ? 0 : now;
 	return more;
@@ -328,7 +328,7 @@ static bool next(struct tw_runner *r, char io_project[TW_ID_BYTES])
 	struct tw_err err;
 
 	memcpy(after, io_project, sizeof after);
-	if (tw_catalogue_stage_next(r->parts.catalogue, r->stage->marks, after, io_project, &err) ==
+	if (tw_catalogue_stage_next(r->parts.catalogue, r->stage->sql, after, io_project, &err) ==
 	        TW_OK)
 		return io_project[0] != '\0';
 	failed(r, "", &err);
@@ -524,16 +524,16 @@ enum tw_status tw_pipeline_metrics(
 	enum tw_status st = TW_OK;
 
 	for (size_t i = 0; st == TW_OK && tw_stages[i]; i++)
-		if (tw_stages[i]->marks)
-			st = tw_catalogue_stage_waiting(c, tw_stages[i]->marks, "", &all[i], err);
+		if (tw_stages[i]->sql)
+			st = tw_catalogue_stage_waiting(c, tw_stages[i]->sql, "", &all[i], err);
 	if (st != TW_OK)
 		return st;
 	write_counts(p, out);
 	for (size_t i = 0; tw_stages[i]; i++)
-		if (tw_stages[i]->marks)
+		if (tw_stages[i]->sql)
 			write_waiting(&all[i], tw_stages[i]->name, out);
 	for (size_t i = 0; tw_stages[i]; i++)
-		if (tw_stages[i]->marks)
+		if (tw_stages[i]->sql)
 			tw_buf_printf(out, "tracewell_stage_oldest_seconds{stage=\"%s\"} %.3f\n",
 			        tw_stages[i]->name,
 			        all[i].oldest_ms ? (double)(tw_wait_ms() - all[i].oldest_ms) / 1000

@@ -49,13 +49,13 @@ struct tw_turn { /* work of a stage on one project */
 };
 
 struct tw_stage {
-	const char *name;  /* its label in /metrics; as marks->stage */
+	const char *name;  /* its label in /metrics; as sql->stage */
 	unsigned depends;  /* enum tw_raised_by: events that make its results outdated */
 	unsigned raises;   /* events that its own results cause */
 	bool half_time;    /* pauses for as long as it works */
 	unsigned every_ms; /* 0: rounds continue while there is work */
 	/* NULL: it processes no single traces, and serves every project in each round */
-	const struct tw_stage_marks *marks;
+	const struct tw_stage_sql *sql;
 	/* NULL: the state is the parts. */
 	enum tw_status (*open)(const struct tw_derive_parts *p, void **ret, struct tw_err *err);
 	void (*close)(void *state);

@@ -619,11 +619,11 @@ static enum tw_status open_anrs(const struct tw_derive_parts *p, void **ret, str
 }
 
 /* Keys of old reports depend on the rules, so every project with reports is served. */
-static const struct tw_stage_marks marks = TW_STAGE_MARKS("anr", "anr_state", .also = "anr_day");
+static const struct tw_stage_sql sql = TW_STAGE_SQL("anr", "anr_state", .also = "anr_day");
 
 const struct tw_stage tw_stage_anr = {.name = "anr",
         .depends = TW_RAISED_BY_DECODER | TW_RAISED_BY_MAPPING | TW_RAISED_BY_RULES,
-        .marks = &marks,
+        .sql = &sql,
         .open = open_anrs,
         .close = close_anrs,
         .run = run,

@@ -143,7 +143,7 @@ static enum tw_status maintain(
 	if (st != TW_OK)
 		return st;
 	tw_arena_reset(s->arena);
-	return tw_catalogue_names_mark(s->parts.catalogue, s->arena, ret_more, err);
+	return tw_catalogue_names_mark_stale(s->parts.catalogue, s->arena, ret_more, err);
 }
 
 static void close_names(void *state)
@@ -166,7 +166,7 @@ static enum tw_status open_names(const struct tw_derive_parts *p, void **ret, st
 	return s->arena ? TW_OK : tw_oom(err);
 }
 
-static const struct tw_stage_marks marks = {.stage = "names",
+static const struct tw_stage_sql sql = {.stage = "names",
         .waits = "state=2 AND named>=0 AND named<>1 AND build_id<>''",
         .postpone = "named=-2-named",
         .is_postponed = "named<-1",
@@ -174,8 +174,9 @@ static const struct tw_stage_marks marks = {.stage = "names",
 
 const struct tw_stage tw_stage_names = {.name = "names",
         .depends = TW_RAISED_BY_DECODER | TW_RAISED_BY_MAPPING,
-        .raises = TW_RAISED_BY_MAPPING, /* it marks the traces of a new mapping for all stages */
-        .marks = &marks,
+        .raises = TW_RAISED_BY_MAPPING, /* it lets the traces of a new mapping wait again in all
+                                           stages */
+        .sql = &sql,
         .open = open_names,
         .close = close_names,
         .run = run,

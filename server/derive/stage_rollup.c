@@ -146,12 +146,12 @@ static enum tw_status open_rollup(const struct tw_derive_parts *p, void **ret, s
 	return *ret ? TW_OK : tw_oom(err);
 }
 
-static const struct tw_stage_marks marks = TW_STAGE_MARKS("rollup", "rollup_state");
+static const struct tw_stage_sql sql = TW_STAGE_SQL("rollup", "rollup_state");
 
 const struct tw_stage tw_stage_rollup = {.name = "rollup",
         .depends = TW_RAISED_BY_DECODER | TW_RAISED_BY_MAPPING,
         .raises = TW_RAISED_BY_ROLLUP,
-        .marks = &marks,
+        .sql = &sql,
         .open = open_rollup,
         .close = close_rollup,
         .run = run,

@@ -15,7 +15,7 @@ enum {
 	NAME_MAX_BYTES = 16384,
 	GZIP_LEVEL = 4,
 	GZIP_WINDOW = 15 + 16,
-	MARK_BYTES = 80,
+	TAIL_BYTES = 80,
 	KNOWN_MAX = 16384,
 	SLICE_BYTES = 40, /* of a file, per slice; measured: 30 */
 	EVENT_BYTES = 100 /* and per event; measured: 58 with texts of 16 bytes */
@@ -88,7 +88,7 @@ uint32_t tw_export_number(struct tw_export *x, uint32_t method)
 	return x->numbers[method];
 }
 
-const char *tw_export_mark(const struct tw_thread_info *t)
+const char *tw_export_source_suffix(const struct tw_thread_info *t)
 {
 	if (t->source == TW_SOURCE_SAMPLES)
 		return ", sampled";
@@ -97,10 +97,10 @@ const char *tw_export_mark(const struct tw_thread_info *t)
 
 static struct tw_str thread_name(struct tw_export *x, const struct tw_thread_info *t)
 {
-	char tail[MARK_BYTES];
+	char tail[TAIL_BYTES];
 	size_t n;
 
-	(void)snprintf(tail, sizeof tail, " (%" PRIu64 "%s)", t->tid, tw_export_mark(t));
+	(void)snprintf(tail, sizeof tail, " (%" PRIu64 "%s)", t->tid, tw_export_source_suffix(t));
 	n = tw_utf8_clean(
 	        x->name, NAME_MAX_BYTES - sizeof tail, t->name.len ? t->name : TW_STR("thread"));
 	(void)snprintf(x->name + n, sizeof tail, "%s", tail);

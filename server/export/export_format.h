@@ -138,7 +138,7 @@ struct tw_str tw_export_scope(struct tw_export *x);
 /* The name of a node of x->flame; valid until the next call. */
 struct tw_str tw_export_node_name(struct tw_export *x, uint32_t node);
 /* "" for calls, otherwise ", sampled" or ", counted". */
-const char *tw_export_mark(const struct tw_thread_info *t);
+const char *tw_export_source_suffix(const struct tw_thread_info *t);
 /* The first and last time of a thread within the selection. */
 int64_t tw_export_from(const struct tw_export *x, const struct tw_thread_info *t);
 int64_t tw_export_to(const struct tw_export *x, const struct tw_thread_info *t);

@@ -127,11 +127,11 @@ static void head(struct tw_export *x, uint32_t i)
 static void thread(struct tw_export *x, uint32_t i)
 {
 	struct profile *p = x->state;
-	const char *mark = tw_export_mark(x->thread);
+	const char *suffix = tw_export_source_suffix(x->thread);
 
 	(void)i;
 	p->thread = put_string(x, tw_export_thread_name(x));
-	p->source = put_string(x, mark[0] ? tw_str_of(mark + 2) : TW_STR("calls"));
+	p->source = put_string(x, suffix[0] ? tw_str_of(suffix + 2) : TW_STR("calls"));
 }
 
 /* A method's location and function have the same number. */

@@ -252,7 +252,7 @@ static void search(const struct tw_ticket_task *a, struct tw_buf *out)
 		return;
 	case TW_GITLAB:
 		add_issues(a->tracker, out);
-		tw_buf_printf(out, "?in=description&per_page=%d&search=%s", LISTED, a->mark);
+		tw_buf_printf(out, "?in=description&per_page=%d&search=%s", LISTED, a->tag);
 		return;
 	default:
 		add_root(a->tracker, out);
@@ -262,7 +262,7 @@ static void search(const struct tw_ticket_task *a, struct tw_buf *out)
 		tw_buf_printf(out,
 		        "project%%20%%3D%%20%%22%s%%22%%20AND%%20labels%%20%%3D%%20%%22%s"
 		        "%%22",
-		        project, a->mark);
+		        project, a->tag);
 	}
 }
 
@@ -308,7 +308,7 @@ static json_t *jira_fields(const struct tw_ticket_task *a)
 	json_t *labels = labels_of(a);
 	json_t *fields;
 
-	(void)json_array_append_new(labels, json_string(a->mark));
+	(void)json_array_append_new(labels, json_string(a->tag));
 	fields = json_pack("{s:{s:s}, s:s, s:s, s:{s:s}, s:o}", "project", "key",
 	        tw_json_text(a->tracker, "repository"), "summary", a->title, "description", a->body,
 	        "issuetype", "name", *type ? type : "Bug", "labels", labels);
@@ -567,7 +567,7 @@ static bool read_issue(
 	return true;
 }
 
-static bool has_mark(const struct tw_ticket_task *a, const json_t *issue)
+static bool has_tag(const struct tw_ticket_task *a, const json_t *issue)
 {
 	const unsigned t = which(a->tracker);
 	const json_t *label;
@@ -575,10 +575,10 @@ static bool has_mark(const struct tw_ticket_task *a, const json_t *issue)
 
 	if (t != TW_JIRA)
 		return strstr(tw_json_text(issue, t == TW_GITLAB ? "description" : "body"),
-		               a->mark) != NULL;
+		               a->tag) != NULL;
 	json_array_foreach(json_object_get(json_object_get(issue, "fields"), "labels"), i, label)
 	{
-		if (json_is_string(label) && strcmp(json_string_value(label), a->mark) == 0)
+		if (json_is_string(label) && strcmp(json_string_value(label), a->tag) == 0)
 			return true;
 	}
 	return false;
@@ -594,7 +594,7 @@ static enum tw_status read_found(const struct tw_ticket_task *a, const json_t *j
 		return unexpected(err);
 	json_array_foreach(list, i, one)
 	{
-		if (!ret->found && has_mark(a, one) && !read_issue(a, one, ret))
+		if (!ret->found && has_tag(a, one) && !read_issue(a, one, ret))
 			return unexpected(err);
 	}
 	return TW_OK;

@@ -42,7 +42,7 @@ const char *tw_tracker_assignee(const json_t *doc, const json_t *blame);
 /* --- requests --- */
 
 enum tw_ticket_step {
-	TW_TICKET_SEARCH, /* for the mark */
+	TW_TICKET_SEARCH, /* for the tag */
 	TW_TICKET_IDS,    /* GitLab's user and Gitea's labels are passed as numbers */
 	TW_TICKET_CREATE,
 	TW_TICKET_READ,
@@ -54,7 +54,7 @@ enum tw_ticket_step {
 struct tw_ticket_task {
 	const json_t *tracker;
 	const char *token;
-	const char *mark;
+	const char *tag;
 	const char *title, *body, *assignee; /* of one to create; assignee "": none */
 	const char *key;                     /* of one that exists */
 	const char *comment;

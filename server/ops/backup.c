@@ -491,7 +491,7 @@ static enum tw_status read_previous(struct run *r, struct tw_s3_metadata *ret, s
 	return TW_OK;
 }
 
-static enum tw_status mark_found(void *arg, const struct tw_s3_object *o, struct tw_err *err)
+static enum tw_status set_found(void *arg, const struct tw_s3_object *o, struct tw_err *err)
 {
 	(void)o;
 	(void)err;
@@ -503,7 +503,7 @@ static enum tw_status mark_found(void *arg, const struct tw_s3_object *o, struct
 static enum tw_status check_unowned(struct run *r, struct tw_err *err)
 {
 	bool owned = false;
-	enum tw_status st = tw_s3_list(r->b->s3, "owner/", mark_found, &owned, err);
+	enum tw_status st = tw_s3_list(r->b->s3, "owner/", set_found, &owned, err);
 
 	return st == TW_OK && owned
 	               ? tw_fail(err, TW_CONFLICT,

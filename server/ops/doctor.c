@@ -11,7 +11,7 @@
 #include "server/auth/oidc/oidc_fetch.h"
 #include "server/auth/oidc/oidc_provider.h"
 #include "server/base/clock.h"
-#include "server/catalogue/storage/storage_mark.h"
+#include "server/catalogue/storage/storage_record.h"
 #include "server/notify/hook_send.h"
 #include "server/storage/blob_store.h"
 

@@ -40,10 +40,10 @@ static enum tw_status compare_rows(
 /* If the commit's response was lost, the commit may have succeeded: check before failing. */
 static enum tw_status unmark(struct tw_catalogue *to, struct tw_err *err)
 {
-	bool marked = true;
-	enum tw_status st = tw_catalogue_unmark_migrating(to, err);
+	bool migrating = true;
+	enum tw_status st = tw_catalogue_end_migration(to, err);
 
-	if (st != TW_OK && tw_catalogue_migrating(to, &marked, NULL) == TW_OK && !marked)
+	if (st != TW_OK && tw_catalogue_migrating(to, &migrating, NULL) == TW_OK && !migrating)
 		return TW_OK;
 	return st;
 }
@@ -108,12 +108,12 @@ static enum tw_status copy_while_served(
 	return st == TW_OK ? tw_catalogue_copy_rows(&m->rows, err) : st;
 }
 
-enum tw_status tw_migrate_mark(struct tw_migrate *m, struct tw_err *err)
+enum tw_status tw_migrate_begin(struct tw_migrate *m, struct tw_err *err)
 {
 	char source[TW_SOURCE_ID];
 	enum tw_status st = tw_catalogue_source_id(m->rows.from, source, err);
 
-	return st == TW_OK ? tw_catalogue_mark_migrating(m->rows.to, source, err) : st;
+	return st == TW_OK ? tw_catalogue_begin_migration(m->rows.to, source, err) : st;
 }
 
 static enum tw_status compare_only(struct tw_migrate *m, struct tw_migrate_files *files,

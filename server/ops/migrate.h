@@ -44,7 +44,7 @@ struct tw_migrate {
 
 /* Prevents servers from using the target.  Call before any other change of it, and before the run.
  * TW_CONFLICT if it belongs to another migration or server. */
-enum tw_status tw_migrate_mark(struct tw_migrate *m, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_migrate_begin(struct tw_migrate *m, struct tw_err *err) TW_MUST_USE;
 /* TW_CORRUPT, with *ret_state TW_MIGRATE_DIFFERENT, if the sides differ at the end. */
 enum tw_status tw_migrate_run(struct tw_migrate *m, struct tw_migrate_files *ret,
         enum tw_migrate_state *ret_state, struct tw_err *err) TW_MUST_USE;

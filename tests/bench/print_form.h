@@ -1,5 +1,5 @@
 /*
- * print_form.h - the form that btrace 2.0's script wrote, to compare with: marks of the kernel in
+ * print_form.h - the form that btrace 2.0's script wrote, to compare with: roles of the kernel in
  * text, 4,096 to a bundle, by time.
  */
 #ifndef TW_PRINT_FORM_H

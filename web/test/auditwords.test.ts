@@ -62,7 +62,7 @@ test('settings read as on the forms that set them', () => {
 });
 
 test('facts read as words', () => {
-	assert.equal(facts(entry({ action: 'trace.mark', target: 't', facts: { title: '', pinned: 'true', tags: 'a,b' } })), 'pinned, tags a,b');
+	assert.equal(facts(entry({ action: 'trace.edit', target: 't', facts: { title: '', pinned: 'true', tags: 'a,b' } })), 'pinned, tags a,b');
 	assert.equal(facts(entry({ action: 'session.start', target: 'mira', facts: { how: 'password' } })), 'by password');
 	assert.equal(facts(entry({ action: 'user.change', target: 'bob', facts: { server_admin: 'false' } })), 'not server admin');
 	assert.equal(facts(entry({ action: 'setting.set', target: 'regressions', facts: { value: '{"min_change":0.1,"window_days":28,"colour":"red"}' } })), `minimum change ${percent(0.1)}, compared days 28, colour red`);

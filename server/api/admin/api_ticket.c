@@ -158,11 +158,11 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 
 /* --- tickets --- */
 
-static enum tw_status reply(struct tw_req *r, int http, const char *mark, struct tw_err *err)
+static enum tw_status reply(struct tw_req *r, int http, const char *tag, struct tw_err *err)
 {
 	struct tw_ticket t;
 	enum tw_status st = tw_catalogue_ticket_get(
-	        tw_api_catalogue(r), tw_api_project(r), mark, tw_req_arena(r), &t, err);
+	        tw_api_catalogue(r), tw_api_project(r), tag, tw_req_arena(r), &t, err);
 
 	if (st != TW_OK)
 		return st;
@@ -176,39 +176,39 @@ static enum tw_status reply(struct tw_req *r, int http, const char *mark, struct
 	        err);
 }
 
-static enum tw_status regression_mark(
-        struct tw_req *r, char ret[TW_TICKET_MARK_BYTES], struct tw_err *err)
+static enum tw_status regression_tag(
+        struct tw_req *r, char ret[TW_TICKET_TAG_BYTES], struct tw_err *err)
 {
 	struct tw_regression row;
 	enum tw_status st = tw_catalogue_regression_get(tw_api_catalogue(r), tw_api_project(r),
 	        tw_req_path(r, "regression"), tw_req_arena(r), &row, err);
 
-	return st == TW_OK ? tw_catalogue_ticket_regression_mark(tw_api_catalogue(r),
+	return st == TW_OK ? tw_catalogue_ticket_regression_tag(tw_api_catalogue(r),
 	                             tw_api_project(r), &row, tw_req_arena(r), ret, err)
 	                   : st;
 }
 
 static enum tw_status get_of_regression(struct tw_req *r, struct tw_err *err)
 {
-	char mark[TW_TICKET_MARK_BYTES];
-	enum tw_status st = regression_mark(r, mark, err);
+	char tag[TW_TICKET_TAG_BYTES];
+	enum tw_status st = regression_tag(r, tag, err);
 
-	return st == TW_OK ? reply(r, 200, mark, err) : st;
+	return st == TW_OK ? reply(r, 200, tag, err) : st;
 }
 
 static enum tw_status get_of_group(struct tw_req *r, struct tw_err *err)
 {
-	char mark[TW_TICKET_MARK_BYTES];
+	char tag[TW_TICKET_TAG_BYTES];
 
-	tw_ticket_mark(tw_api_project(r), TW_TICKET_ANR, tw_req_path(r, "key"), mark);
-	return reply(r, 200, mark, err);
+	tw_ticket_tag(tw_api_project(r), TW_TICKET_ANR, tw_req_path(r, "key"), tag);
+	return reply(r, 200, tag, err);
 }
 
 /* --- creating --- */
 
 struct wanted {
 	enum tw_ticket_kind kind;
-	const char *subject, *mark;
+	const char *subject, *tag;
 	const json_t *tracker;
 };
 
@@ -223,14 +223,14 @@ static void shorten(struct tw_buf *io, size_t most)
 }
 
 static void write_texts(
-        const struct tw_issue *i, const char *mark, struct tw_buf *title, struct tw_buf *body)
+        const struct tw_issue *i, const char *tag, struct tw_buf *title, struct tw_buf *body)
 {
 	tw_issue_title(i, title);
 	shorten(title, TITLE_MOST);
 	(void)tw_buf_add_u8(title, 0);
 	tw_issue_body(i, body);
 	shorten(body, i->tracker == TW_JIRA ? JIRA_BODY_MOST : BODY_MOST);
-	tw_buf_printf(body, "\n\nCreated by tracewell: %s\n", mark);
+	tw_buf_printf(body, "\n\nCreated by tracewell: %s\n", tag);
 	(void)tw_buf_add_u8(body, 0);
 }
 
@@ -243,13 +243,13 @@ static enum tw_status queue(
 
 	tw_buf_init(&title, TW_ISSUE_BYTES);
 	tw_buf_init(&body, (size_t)2 * TW_ISSUE_BYTES);
-	write_texts(i, w->mark, &title, &body);
+	write_texts(i, w->tag, &title, &body);
 	if (tw_buf_status(&title) != TW_OK || tw_buf_status(&body) != TW_OK)
 		st = tw_fail(err, TW_TOO_LARGE, "the issue is too large");
 	else
 		st = tw_catalogue_ticket_add(tw_api_catalogue(r),
 		        &(struct tw_ticket){.project_id = tw_api_project(r),
-		                .mark = w->mark,
+		                .tag = w->tag,
 		                .kind = w->kind,
 		                .subject_id = w->subject,
 		                .tracker = tw_tracker_names[i->tracker],
@@ -264,11 +264,11 @@ static enum tw_status queue(
 }
 
 /* *ret_exists: a ticket exists that did not fail. */
-static enum tw_status find(struct tw_req *r, const char *mark, bool *ret_exists, struct tw_err *err)
+static enum tw_status find(struct tw_req *r, const char *tag, bool *ret_exists, struct tw_err *err)
 {
 	struct tw_ticket t;
 	enum tw_status st = tw_catalogue_ticket_get(
-	        tw_api_catalogue(r), tw_api_project(r), mark, tw_req_arena(r), &t, err);
+	        tw_api_catalogue(r), tw_api_project(r), tag, tw_req_arena(r), &t, err);
 
 	*ret_exists = st == TW_OK && t.state != TW_TICKET_FAILED;
 	return st == TW_NOT_FOUND ? TW_OK : st;
@@ -297,12 +297,12 @@ static enum tw_tracker tracker_of(const json_t *doc)
 }
 
 static enum tw_status create(struct tw_req *r, enum tw_ticket_kind kind, const char *subject,
-        const char *mark, struct tw_err *err)
+        const char *tag, struct tw_err *err)
 {
 	json_t *tracker = NULL;
-	struct wanted w = {kind, subject, mark, NULL};
+	struct wanted w = {kind, subject, tag, NULL};
 	bool exists;
-	enum tw_status st = find(r, mark, &exists, err);
+	enum tw_status st = find(r, tag, &exists, err);
 
 	if (st == TW_OK && !exists) {
 		st = ready_tracker(r, &tracker, err);
@@ -314,26 +314,25 @@ static enum tw_status create(struct tw_req *r, enum tw_ticket_kind kind, const c
 			             : tw_api_issue_group(r, tracker_of(tracker), queue, &w, err);
 		json_decref(tracker);
 	}
-	return st == TW_OK ? reply(r, 202, mark, err) : st;
+	return st == TW_OK ? reply(r, 202, tag, err) : st;
 }
 
 static enum tw_status post_of_regression(struct tw_req *r, struct tw_err *err)
 {
-	char mark[TW_TICKET_MARK_BYTES];
-	enum tw_status st = regression_mark(r, mark, err);
+	char tag[TW_TICKET_TAG_BYTES];
+	enum tw_status st = regression_tag(r, tag, err);
 
-	return st == TW_OK
-	               ? create(r, TW_TICKET_REGRESSION, tw_req_path(r, "regression"), mark, err)
-	               : st;
+	return st == TW_OK ? create(r, TW_TICKET_REGRESSION, tw_req_path(r, "regression"), tag, err)
+	                   : st;
 }
 
 static enum tw_status post_of_group(struct tw_req *r, struct tw_err *err)
 {
 	const char *key = tw_req_path(r, "key");
-	char mark[TW_TICKET_MARK_BYTES];
+	char tag[TW_TICKET_TAG_BYTES];
 
-	tw_ticket_mark(tw_api_project(r), TW_TICKET_ANR, key, mark);
-	return create(r, TW_TICKET_ANR, key, mark, err);
+	tw_ticket_tag(tw_api_project(r), TW_TICKET_ANR, key, tag);
+	return create(r, TW_TICKET_ANR, key, tag, err);
 }
 
 const struct tw_route tw_routes_ticket[] = {

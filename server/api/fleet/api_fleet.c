@@ -347,10 +347,10 @@ static enum tw_status get_stages(struct tw_req *r, struct tw_err *err)
 	enum tw_status st = TW_OK;
 
 	for (size_t i = 0; st == TW_OK && tw_stages[i]; i++) {
-		if (!tw_stages[i]->marks)
+		if (!tw_stages[i]->sql)
 			continue;
 		st = tw_catalogue_stage_waiting(
-		        tw_api_catalogue(r), tw_stages[i]->marks, tw_api_project(r), &w, err);
+		        tw_api_catalogue(r), tw_stages[i]->sql, tw_api_project(r), &w, err);
 		if (st == TW_OK)
 			(void)json_array_append_new(list, stage_json(tw_stages[i], &w));
 	}

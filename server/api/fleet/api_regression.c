@@ -227,18 +227,20 @@ static json_t *line_json(const struct tw_trend_line *l)
 
 static json_t *trend_json(const struct tw_regression *r, const struct tw_trend *t)
 {
-	json_t *lines = json_array(), *marks = json_array();
+	json_t *lines = json_array(), *releases = json_array();
 
 	for (size_t i = 0; i < t->n_lines; i++)
 		(void)json_array_append_new(lines, line_json(&t->lines[i]));
-	for (size_t i = 0; i < t->n_marks; i++)
-		(void)json_array_append_new(marks,
-		        json_pack("{s:s, s:I, s:I}", "version", t->marks[i].version, "day_ms",
-		                ms_of(t->marks[i].day), "traces", (json_int_t)t->marks[i].traces));
+	for (size_t i = 0; i < t->n_releases; i++)
+		(void)json_array_append_new(
+		        releases, json_pack("{s:s, s:I, s:I}", "version", t->releases[i].version,
+		                          "day_ms", ms_of(t->releases[i].day), "traces",
+		                          (json_int_t)t->releases[i].traces));
 	return json_pack("{s:I, s:I, s:I, s:s, s:o, s:o, s:I, s:b}", "since_ms",
 	        ms_of(t->first_day), "until_ms", ms_of(t->last_day + 1), "change_ms",
 	        ms_of(r->of.day), "metric", r->of.method[0] ? "self" : "duration", "lines", lines,
-	        "versions", marks, "versions_total", (json_int_t)t->versions, "complete", !t->cut);
+	        "versions", releases, "versions_total", (json_int_t)t->versions, "complete",
+	        !t->cut);
 }
 
 static bool is_late(void *arg)

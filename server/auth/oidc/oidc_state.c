@@ -13,12 +13,12 @@ enum {
 	HASH_BYTES = 32,
 	ID_TEXT = TW_BASE64URL_BYTES(ID_BYTES) - 1,
 	HASH_TEXT = TW_BASE64URL_BYTES(HASH_BYTES) - 1,
-	MARK_BYTES = 16,
-	MARK_TEXT = TW_BASE64URL_BYTES(MARK_BYTES)
+	PREFIX_BYTES = 16,
+	PREFIX_TEXT = TW_BASE64URL_BYTES(PREFIX_BYTES)
 };
 
 struct used {
-	uint8_t mark[MARK_BYTES]; /* the first bytes of the number */
+	uint8_t id_prefix[PREFIX_BYTES]; /* the first bytes of the number */
 	int64_t until_ms;
 };
 
@@ -169,12 +169,12 @@ static enum tw_status fail_state(struct tw_err *err)
 static enum tw_status use_shared(
         struct tw_oidc_states *s, const uint8_t id[ID_BYTES], int64_t until_ms, struct tw_err *err)
 {
-	char mark[MARK_TEXT];
+	char id_prefix[PREFIX_TEXT];
 	bool first = false;
 	enum tw_status st;
 
-	tw_base64url_spell(id, MARK_BYTES, mark);
-	st = s->with.use(s->with.arg, mark, until_ms, &first, err);
+	tw_base64url_spell(id, PREFIX_BYTES, id_prefix);
+	st = s->with.use(s->with.arg, id_prefix, until_ms, &first, err);
 	return st == TW_OK && !first ? fail_state(err) : st;
 }
 
@@ -188,12 +188,12 @@ static enum tw_status use_here(struct tw_oidc_states *s, const uint8_t id[ID_BYT
 	for (size_t i = 0; i < TW_OIDC_STATES_USED && !is_used; i++) {
 		struct used *u = &s->used[i];
 
-		is_used = u->until_ms > now_ms && memcmp(u->mark, id, MARK_BYTES) == 0;
+		is_used = u->until_ms > now_ms && memcmp(u->id_prefix, id, PREFIX_BYTES) == 0;
 		if (u->until_ms < earliest->until_ms)
 			earliest = u;
 	}
 	if (!is_used) {
-		memcpy(earliest->mark, id, MARK_BYTES);
+		memcpy(earliest->id_prefix, id, PREFIX_BYTES);
 		earliest->until_ms = until_ms;
 	}
 	(void)pthread_mutex_unlock(&s->lock);

@@ -46,8 +46,8 @@ enum tw_status tw_oidc_states_new(struct tw_oidc_states **ret, struct tw_err *er
 struct tw_oidc_sharing {
 	uint8_t cookie_key[32], secret[32]; /* the same on all servers */
 	/* Records the use; *ret_first false: it was already used. */
-	enum tw_status (*use)(
-	        void *arg, const char *mark, int64_t until_ms, bool *ret_first, struct tw_err *err);
+	enum tw_status (*use)(void *arg, const char *id_prefix, int64_t until_ms, bool *ret_first,
+	        struct tw_err *err);
 	void *arg;
 };
 void tw_oidc_states_share(struct tw_oidc_states *s, const struct tw_oidc_sharing *with);

@@ -370,14 +370,15 @@ static enum tw_status bound_used(struct tw_db *db, int64_t now, struct tw_err *e
 		st = tw_cat_get_int(db, &n, err, "SELECT count(*) FROM signin_used", ""); /* few */
 	if (st == TW_OK && n >= TW_SIGNINS_USED)
 		st = tw_cat_exec(db, NULL, err, /* signin_used_by_end */
-		        "DELETE FROM signin_used WHERE mark IN (SELECT mark FROM signin_used"
+		        "DELETE FROM signin_used WHERE id_prefix IN (SELECT id_prefix FROM "
+		        "signin_used"
 		        " ORDER BY until_ms LIMIT 1)",
 		        "");
 	return st;
 }
 
-enum tw_status tw_catalogue_signin_use(struct tw_catalogue *c, const char *mark, int64_t until_ms,
-        bool *ret_first, struct tw_err *err)
+enum tw_status tw_catalogue_signin_use(struct tw_catalogue *c, const char *id_prefix,
+        int64_t until_ms, bool *ret_first, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
 	int64_t now = 0;
@@ -391,9 +392,10 @@ enum tw_status tw_catalogue_signin_use(struct tw_catalogue *c, const char *mark,
 		st = bound_used(w, now, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, &changed, err,
-		        "INSERT INTO signin_used(mark,until_ms) VALUES(?,?) ON CONFLICT (mark) DO"
+		        "INSERT INTO signin_used(id_prefix,until_ms) VALUES(?,?) ON CONFLICT "
+		        "(id_prefix) DO"
 		        " NOTHING",
-		        "ti", mark, until_ms);
+		        "ti", id_prefix, until_ms);
 	*ret_first = changed > 0;
 	return tw_cat_end(c, w, st, err);
 }

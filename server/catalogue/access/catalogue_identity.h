@@ -55,7 +55,7 @@ enum tw_status tw_catalogue_identity_has(struct tw_catalogue *c, const char *use
 /* Records that a sign-in was completed, for several servers.  *ret_first false: it was already
  * completed.  Beyond TW_SIGNINS_USED, the one that expires first is dropped. */
 enum { TW_SIGNINS_USED = 4096 };
-enum tw_status tw_catalogue_signin_use(struct tw_catalogue *c, const char *mark, int64_t until_ms,
-        bool *ret_first, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_catalogue_signin_use(struct tw_catalogue *c, const char *id_prefix,
+        int64_t until_ms, bool *ret_first, struct tw_err *err) TW_MUST_USE;
 
 #endif

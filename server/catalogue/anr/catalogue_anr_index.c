@@ -157,11 +157,11 @@ static enum tw_status find_facts(struct tw_db *db, const struct putting *p, stru
 	return tw_cat_close(&q, err);
 }
 
-/* Most traces have no facts, and had none: of those only the mark changes. */
+/* Most traces have no facts, and had none: for those only the state of the stage changes. */
 static enum tw_status put_all(struct tw_db *db, void *arg, struct tw_err *err)
 {
 	const struct putting *p = arg;
-	struct tw_cat_rows marks = {.db = db,
+	struct tw_cat_rows states = {.db = db,
 	        .types = "tt",
 	        .sql = "UPDATE trace SET anr_state=1 FROM {rows} WHERE trace.project_id=r.c1 AND"
 	               " trace.trace_id=r.c2 AND trace.state=2"};
@@ -173,9 +173,9 @@ static enum tw_status put_all(struct tw_db *db, void *arg, struct tw_err *err)
 		if (p->has_facts[i] || h->anr || h->n_locks)
 			st = put(db, h, p->has_facts[i], err);
 		else
-			st = tw_cat_rows_add(&marks, err, h->row->project_id, h->row->id);
+			st = tw_cat_rows_add(&states, err, h->row->project_id, h->row->id);
 	}
-	return tw_cat_rows_end(&marks, st, err);
+	return tw_cat_rows_end(&states, st, err);
 }
 
 enum tw_status tw_catalogue_anr_put(

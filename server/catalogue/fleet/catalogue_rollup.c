@@ -1,4 +1,5 @@
-/* catalogue_rollup.c - counts traces in rollups: stores names, marks the trace, adds deltas. */
+/* catalogue_rollup.c - counts traces in rollups: stores names, marks the trace as counted, adds
+ * deltas. */
 #include "server/catalogue/fleet/catalogue_rollup.h"
 
 #include <inttypes.h>
@@ -129,7 +130,7 @@ static enum tw_status find_current(struct tw_db *db, struct counting *k, struct 
 	return st;
 }
 
-static enum tw_status mark(struct tw_db *db, struct counting *k, struct tw_err *err)
+static enum tw_status mark_counted(struct tw_db *db, struct counting *k, struct tw_err *err)
 {
 	struct tw_cat_rows rows = {.db = db,
 	        .types = "tt",
@@ -209,7 +210,7 @@ static enum tw_status add_deltas(struct tw_db *db, const struct counting *k, str
 static enum tw_status count_all(struct tw_db *w, void *arg, struct tw_err *err)
 {
 	struct counting *k = arg;
-	enum tw_status st = mark(w, k, err);
+	enum tw_status st = mark_counted(w, k, err);
 
 	if (st == TW_OK)
 		st = add_cells(w, k, err);

@@ -8,7 +8,7 @@ enum { CELLS_AT_ONCE = 64, DELTAS_AT_ONCE = 512 };
 
 /* --- counting --- */
 
-/* Marks in `stored` those whose tree is in its cell. */
+/* Sets `stored` for those whose tree is in its cell. */
 static enum tw_status find_stored(struct tw_db *db, const struct tw_in_cell *of, size_t n,
         struct tw_arena *a, bool *stored, struct tw_err *err)
 {

@@ -9,12 +9,12 @@
 const char *const tw_ticket_state_names[TW_TICKET_STATES + 1] = {
         "waiting", "open", "closed", "reopening", "failed", NULL};
 
-enum { RETURNS_MOST = 100, MARK_DIGITS = 32 };
+enum { RETURNS_MOST = 100, TAG_DIGITS = 32 };
 
-/* --- marks --- */
+/* --- tags --- */
 
-void tw_ticket_mark(const char *project_id, enum tw_ticket_kind kind, const char *subject_id,
-        char ret[TW_TICKET_MARK_BYTES])
+void tw_ticket_tag(const char *project_id, enum tw_ticket_kind kind, const char *subject_id,
+        char ret[TW_TICKET_TAG_BYTES])
 {
 	char text[512], hex[TW_SHA256_HEX];
 	uint8_t hash[32];
@@ -22,11 +22,11 @@ void tw_ticket_mark(const char *project_id, enum tw_ticket_kind kind, const char
 	(void)snprintf(text, sizeof text, "%s %d %s", project_id, (int)kind, subject_id);
 	tw_sha256_bytes(tw_str_of(text), hash);
 	tw_sha256_hex(hash, hex);
-	(void)snprintf(ret, TW_TICKET_MARK_BYTES, "tracewell-%.*s", (int)MARK_DIGITS, hex);
+	(void)snprintf(ret, TW_TICKET_TAG_BYTES, "tracewell-%.*s", (int)TAG_DIGITS, hex);
 }
 
-enum tw_status tw_catalogue_ticket_regression_mark(struct tw_catalogue *c, const char *project_id,
-        const struct tw_regression *of, struct tw_arena *a, char ret[TW_TICKET_MARK_BYTES],
+enum tw_status tw_catalogue_ticket_regression_tag(struct tw_catalogue *c, const char *project_id,
+        const struct tw_regression *of, struct tw_arena *a, char ret[TW_TICKET_TAG_BYTES],
         struct tw_err *err)
 {
 	struct tw_regression first = *of;
@@ -36,7 +36,7 @@ enum tw_status tw_catalogue_ticket_regression_mark(struct tw_catalogue *c, const
 		st = tw_catalogue_regression_get(c, project_id, first.earlier, a, &first, err);
 	if (st != TW_OK && st != TW_NOT_FOUND) /* an old one was deleted */
 		return st;
-	tw_ticket_mark(project_id, TW_TICKET_REGRESSION,
+	tw_ticket_tag(project_id, TW_TICKET_REGRESSION,
 	        st == TW_NOT_FOUND ? first.earlier : first.id, ret);
 	return TW_OK;
 }
@@ -45,7 +45,7 @@ enum tw_status tw_catalogue_ticket_regression_mark(struct tw_catalogue *c, const
 
 #define TICKET(member, column, ...) TW_FIELD(struct tw_ticket, member, column, NULL, __VA_ARGS__)
 static const struct tw_fields ticket_fields = TW_FIELDS_OF(TICKET(project_id, "project_id"),
-        TICKET(mark, "mark"), TICKET(subject_id, "subject_id"), TICKET(tracker, "tracker"),
+        TICKET(tag, "tag"), TICKET(subject_id, "subject_id"), TICKET(tracker, "tracker"),
         TICKET(title, "title"), TICKET(body, "body"), TICKET(assignee, "assignee"),
         TICKET(author, "author"), TICKET(key, "ticket_key"), TICKET(url, "url"),
         TICKET(error, "error"), TICKET(kind, "kind"),
@@ -54,12 +54,11 @@ static const struct tw_fields ticket_fields = TW_FIELDS_OF(TICKET(project_id, "p
         TICKET(changed_ms, "changed_ms"));
 
 enum tw_status tw_catalogue_ticket_get(struct tw_catalogue *c, const char *project_id,
-        const char *mark, struct tw_arena *a, struct tw_ticket *ret, struct tw_err *err)
+        const char *tag, struct tw_arena *a, struct tw_ticket *ret, struct tw_err *err)
 {
 	return tw_cat_list(c, TW_CAT_ONE(a, &ticket_fields, ret, "no ticket was created for it"),
 	        err, /* primary key */
-	        "SELECT {columns} FROM ticket WHERE project_id=? AND mark=?", "tt", project_id,
-	        mark);
+	        "SELECT {columns} FROM ticket WHERE project_id=? AND tag=?", "tt", project_id, tag);
 }
 
 enum tw_status tw_catalogue_tickets_due(struct tw_catalogue *c, int64_t now_ms, struct tw_arena *a,
@@ -83,17 +82,17 @@ enum tw_status tw_catalogue_ticket_add(
 	return tw_cat_run(c,
 	        &(struct tw_cat_alone){TW_SUBJECT_NOTIFY, "",
 	                .change = &(struct tw_change){"ticket.create", t->project_id, t->subject_id,
-	                        .facts = {{"tracker", t->tracker}, {"mark", t->mark}}}},
+	                        .facts = {{"tracker", t->tracker}, {"tag", t->tag}}}},
 	        err,
-	        "INSERT INTO ticket(project_id,mark,kind,subject_id,tracker,title,body,assignee,"
+	        "INSERT INTO ticket(project_id,tag,kind,subject_id,tracker,title,body,assignee,"
 	        "author,state,due_ms,created_ms,changed_ms)"
 	        " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,0,?10,?10,?10)"
-	        " ON CONFLICT(project_id,mark) DO UPDATE SET subject_id=excluded.subject_id,"
+	        " ON CONFLICT(project_id,tag) DO UPDATE SET subject_id=excluded.subject_id,"
 	        " tracker=excluded.tracker, title=excluded.title, body=excluded.body,"
 	        " assignee=excluded.assignee, author=excluded.author, ticket_key='', url='',"
 	        " error='', state=0, due_ms=excluded.due_ms, changed_ms=excluded.changed_ms"
 	        " WHERE ticket.state=4",
-	        "ttitttttti", t->project_id, t->mark, (int64_t)t->kind, t->subject_id, t->tracker,
+	        "ttitttttti", t->project_id, t->tag, (int64_t)t->kind, t->subject_id, t->tracker,
 	        t->title, t->body, t->assignee, t->author, now);
 }
 
@@ -102,9 +101,9 @@ enum tw_status tw_catalogue_ticket_change(struct tw_catalogue *c, const struct t
 {
 	return tw_cat_run(c, &(struct tw_cat_alone){TW_SUBJECT_NOTIFY, ""}, err, /* primary key */
 	        "UPDATE ticket SET tracker=?3, assignee=?4, ticket_key=?5, url=?6, error=?7,"
-	        " state=?8, attempts=?9, due_ms=?10, changed_ms=?11 WHERE project_id=?1 AND mark=?2"
+	        " state=?8, attempts=?9, due_ms=?10, changed_ms=?11 WHERE project_id=?1 AND tag=?2"
 	        " AND state=?12",
-	        "tttttttiiiii", t->project_id, t->mark, t->tracker, t->assignee, t->key, t->url,
+	        "tttttttiiiii", t->project_id, t->tag, t->tracker, t->assignee, t->key, t->url,
 	        t->error, (int64_t)t->state, t->attempts, t->due_ms, tw_wait_ms(), (int64_t)from);
 }
 
@@ -142,11 +141,11 @@ enum tw_status tw_cat_ticket_returned(
 enum tw_status tw_cat_ticket_group_returned(struct tw_db *db, const char *project_id,
         const char *key, bool by_report, struct tw_err *err)
 {
-	char mark[TW_TICKET_MARK_BYTES];
+	char tag[TW_TICKET_TAG_BYTES];
 
-	tw_ticket_mark(project_id, TW_TICKET_ANR, key, mark);
+	tw_ticket_tag(project_id, TW_TICKET_ANR, key, tag);
 	return tw_cat_exec(db, NULL, err, /* primary key */
 	        "UPDATE ticket SET state=3, attempts=0, error='', due_ms=?3 WHERE project_id=?1 AND"
-	        " mark=?2 AND (state=2 OR (state=1 AND ?4=1))",
-	        "ttii", project_id, mark, tw_wait_ms(), (int64_t)by_report);
+	        " tag=?2 AND (state=2 OR (state=1 AND ?4=1))",
+	        "ttii", project_id, tag, tw_wait_ms(), (int64_t)by_report);
 }

@@ -28,17 +28,17 @@ enum tw_ticket_state {       /* tw_ticket_state_names; numbers are stored */
 };
 extern const char *const tw_ticket_state_names[TW_TICKET_STATES + 1]; /* ended by NULL */
 
-enum { TW_TICKET_MARK_BYTES = 43, TW_TICKET_KEEP_DAYS = 400 };
+enum { TW_TICKET_TAG_BYTES = 43, TW_TICKET_KEEP_DAYS = 400 };
 /* "tracewell-" and 32 hexadecimal digits of a hash of project and subject. */
-void tw_ticket_mark(const char *project_id, enum tw_ticket_kind kind, const char *subject_id,
-        char ret[TW_TICKET_MARK_BYTES]);
+void tw_ticket_tag(const char *project_id, enum tw_ticket_kind kind, const char *subject_id,
+        char ret[TW_TICKET_TAG_BYTES]);
 /* Of a regression and all from which it returned. */
-enum tw_status tw_catalogue_ticket_regression_mark(struct tw_catalogue *c, const char *project_id,
-        const struct tw_regression *of, struct tw_arena *a, char ret[TW_TICKET_MARK_BYTES],
+enum tw_status tw_catalogue_ticket_regression_tag(struct tw_catalogue *c, const char *project_id,
+        const struct tw_regression *of, struct tw_arena *a, char ret[TW_TICKET_TAG_BYTES],
         struct tw_err *err) TW_MUST_USE;
 
 struct tw_ticket {
-	const char *project_id, *mark, *subject_id, *tracker, *title, *body, *assignee, *author;
+	const char *project_id, *tag, *subject_id, *tracker, *title, *body, *assignee, *author;
 	const char *key, *url, *error;
 	enum tw_ticket_kind kind;
 	enum tw_ticket_state state;
@@ -46,8 +46,7 @@ struct tw_ticket {
 };
 /* TW_NOT_FOUND. */
 enum tw_status tw_catalogue_ticket_get(struct tw_catalogue *c, const char *project_id,
-        const char *mark, struct tw_arena *a, struct tw_ticket *ret,
-        struct tw_err *err) TW_MUST_USE;
+        const char *tag, struct tw_arena *a, struct tw_ticket *ret, struct tw_err *err) TW_MUST_USE;
 /* Queues its creation, unless there is one that did not fail. */
 enum tw_status tw_catalogue_ticket_add(
         struct tw_catalogue *c, const struct tw_ticket *t, struct tw_err *err) TW_MUST_USE;

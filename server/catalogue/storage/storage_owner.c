@@ -11,7 +11,7 @@
 #include "server/base/file/sha256.h"
 #include "server/base/ulid.h"
 #include "server/catalogue/catalogue.h"
-#include "server/catalogue/storage/storage_mark.h"
+#include "server/catalogue/storage/storage_record.h"
 #include "server/storage/blob.h"
 #include "server/storage/blob_store.h"
 

@@ -133,7 +133,7 @@ enum tw_status tw_catalogue_annotation_delete(struct tw_catalogue *c, const char
 /* --- title, pin and tags --- */
 
 static enum tw_status set_tags(struct tw_db *db, const char *project_id, const char *id,
-        const struct tw_trace_marks *m, struct tw_err *err)
+        const struct tw_trace_edit *m, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_exec(db, NULL, err,
 	        "DELETE FROM trace_tag WHERE project_id=? AND trace_id=?", "tt", project_id, id);
@@ -160,7 +160,7 @@ static enum tw_status must_exist(
 }
 
 /* Separated by commas, which tags do not contain. */
-static void list_tags(const struct tw_trace_marks *m, char *out, size_t cap)
+static void list_tags(const struct tw_trace_edit *m, char *out, size_t cap)
 {
 	size_t len = 0;
 
@@ -168,8 +168,8 @@ static void list_tags(const struct tw_trace_marks *m, char *out, size_t cap)
 		len += (size_t)snprintf(out + len, cap - len, "%s%s", i ? "," : "", m->tags[i]);
 }
 
-enum tw_status tw_catalogue_trace_mark(struct tw_catalogue *c, const char *project_id,
-        const char *trace_id, const struct tw_trace_marks *m, struct tw_err *err)
+enum tw_status tw_catalogue_trace_edit(struct tw_catalogue *c, const char *project_id,
+        const char *trace_id, const struct tw_trace_edit *m, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
 	char tags[TW_TAGS_MAX * (TW_TAG_BYTES + 1) + 1] = "";
@@ -191,7 +191,7 @@ enum tw_status tw_catalogue_trace_mark(struct tw_catalogue *c, const char *proje
 	if (m->sets_tags)
 		list_tags(m, tags, sizeof tags);
 	return tw_cat_end_audited(c, w, st,
-	        &(struct tw_change){"trace.mark", project_id, trace_id,
+	        &(struct tw_change){"trace.edit", project_id, trace_id,
 	                .facts = {{"title", m->title},
 	                        {"pinned", !m->sets_pinned ? NULL
 	                                   : m->pinned     ? "true"

@@ -18,15 +18,15 @@ struct tw_fields; /* catalogue_row.h: the JSON of rows */
 /* Tags have no commas, so that several fit one query parameter. */
 enum { TW_TITLE_BYTES = 200, TW_TAG_BYTES = 64, TW_TAGS_MAX = 20 };
 
-struct tw_trace_marks {    /* unset fields stay unchanged */
+struct tw_trace_edit {     /* unset fields stay unchanged */
 	const char *title; /* NULL: unset */
 	bool sets_pinned, pinned;
 	bool sets_tags;
 	const char *const *tags; /* duplicates are ignored */
 	size_t n_tags;
 };
-enum tw_status tw_catalogue_trace_mark(struct tw_catalogue *c, const char *project_id,
-        const char *trace_id, const struct tw_trace_marks *marks, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_catalogue_trace_edit(struct tw_catalogue *c, const char *project_id,
+        const char *trace_id, const struct tw_trace_edit *edit, struct tw_err *err) TW_MUST_USE;
 
 enum { TW_ANNOTATION_BYTES = 4000, TW_ANNOTATIONS_MAX = 500, TW_METHOD_KEY_BYTES = 512 };
 

@@ -285,12 +285,13 @@ static enum tw_status last_of_batch(struct tw_catalogue *c, struct tw_arena *a,
 	return st;
 }
 
-/* The marks that a new mapping changes: counts of names, and findings that depend on names. */
+/* Sets what a new mapping changes back to waiting: counts by name, and findings that depend on
+ * names. */
 #define AGAIN                                                                                      \
 	"CASE WHEN named=1 THEN 2 ELSE named END,"                                                 \
 	" detected=CASE WHEN detected>0 THEN 0 ELSE detected END"
 
-static enum tw_status mark(
+static enum tw_status mark_stale(
         struct tw_db *db, const struct tw_rename *r, const char *last, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_exec(db, NULL, err, /* trace_by_build */
@@ -307,7 +308,7 @@ static enum tw_status mark(
 	return st;
 }
 
-enum tw_status tw_catalogue_names_mark(
+enum tw_status tw_catalogue_names_mark_stale(
         struct tw_catalogue *c, struct tw_arena *a, bool *ret_more, struct tw_err *err)
 {
 	struct tw_rename r;
@@ -325,7 +326,7 @@ enum tw_status tw_catalogue_names_mark(
 		return st == TW_NOT_FOUND ? TW_OK : st;
 	st = tw_cat_rename_done(w, "names", &r, last, &ours, err);
 	if (st == TW_OK && ours && last)
-		st = mark(w, &r, last, err);
+		st = mark_stale(w, &r, last, err);
 	return tw_cat_end(c, w, st, err);
 }
 

@@ -19,7 +19,7 @@ struct tw_rename { /* a build with a new mapping; what follows after_id is to be
 	int64_t generation; /* of the mapping */
 };
 /* Marks some traces of a build with a new mapping as uncounted; *ret_more: call again. */
-enum tw_status tw_catalogue_names_mark(
+enum tw_status tw_catalogue_names_mark_stale(
         struct tw_catalogue *c, struct tw_arena *a, bool *ret_more, struct tw_err *err) TW_MUST_USE;
 
 struct tw_trace_names {

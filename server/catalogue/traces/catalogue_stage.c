@@ -18,12 +18,12 @@ enum { RESUMED_AT_ONCE = 64, SQL_BYTES = 1200 };
 	        " LIMIT ?2))")                                                                     \
 	" ORDER BY trace_id LIMIT ?2"
 
-static const char *todo_of(const struct tw_stage_marks *m)
+static const char *todo_of(const struct tw_stage_sql *m)
 {
 	return m->todo ? m->todo : m->waits;
 }
 
-enum tw_status tw_catalogue_stage_next(struct tw_catalogue *c, const struct tw_stage_marks *m,
+enum tw_status tw_catalogue_stage_next(struct tw_catalogue *c, const struct tw_stage_sql *m,
         const char *after, char ret[TW_ID_BYTES], struct tw_err *err)
 {
 	char sql[SQL_BYTES];
@@ -48,7 +48,7 @@ static const struct tw_fields trace_fields =
                 TW_FIELD(struct tw_named_trace, build_id, "", NULL),
                 TW_FIELD(struct tw_named_trace, mapping_id, "", NULL));
 
-enum tw_status tw_catalogue_stage_todo(struct tw_catalogue *c, const struct tw_stage_marks *m,
+enum tw_status tw_catalogue_stage_todo(struct tw_catalogue *c, const struct tw_stage_sql *m,
         const char *project_id, uint32_t limit, struct tw_arena *a, struct tw_named_trace **ret,
         size_t *ret_n, struct tw_err *err)
 {
@@ -65,7 +65,7 @@ static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, void *ret
 	return tw_cat_read_trace(q, a, ret_row);
 }
 
-enum tw_status tw_catalogue_stage_rows(struct tw_catalogue *c, const struct tw_stage_marks *m,
+enum tw_status tw_catalogue_stage_rows(struct tw_catalogue *c, const struct tw_stage_sql *m,
         const char *project_id, uint32_t limit, struct tw_arena *a, struct tw_trace_row **ret,
         size_t *ret_n, struct tw_err *err)
 {
@@ -91,7 +91,7 @@ static enum tw_status set(struct tw_db *db, const struct tw_named_trace *t, cons
 	        "tt", t->project_id, t->trace_id);
 }
 
-enum tw_status tw_catalogue_stage_give_up(struct tw_catalogue *c, const struct tw_stage_marks *m,
+enum tw_status tw_catalogue_stage_give_up(struct tw_catalogue *c, const struct tw_stage_sql *m,
         const struct tw_named_trace *t, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
@@ -102,7 +102,7 @@ enum tw_status tw_catalogue_stage_give_up(struct tw_catalogue *c, const struct t
 	return tw_cat_end(c, w, set(w, t, m->give_up, todo_of(m), NULL, err), err);
 }
 
-enum tw_status tw_catalogue_stage_postpone(struct tw_catalogue *c, const struct tw_stage_marks *m,
+enum tw_status tw_catalogue_stage_postpone(struct tw_catalogue *c, const struct tw_stage_sql *m,
         const struct tw_named_trace *t, const char *reason, int64_t now_ms, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
@@ -122,7 +122,7 @@ enum tw_status tw_catalogue_stage_postpone(struct tw_catalogue *c, const struct 
 	return tw_cat_end(c, w, st, err);
 }
 
-static enum tw_status resume_one(struct tw_db *db, const struct tw_stage_marks *m,
+static enum tw_status resume_one(struct tw_db *db, const struct tw_stage_sql *m,
         const struct tw_named_trace *t, int64_t now_ms, struct tw_err *err)
 {
 	int changed = 0;
@@ -140,7 +140,7 @@ static enum tw_status resume_one(struct tw_db *db, const struct tw_stage_marks *
 	return st;
 }
 
-enum tw_status tw_catalogue_stage_resume(struct tw_catalogue *c, const struct tw_stage_marks *m,
+enum tw_status tw_catalogue_stage_resume(struct tw_catalogue *c, const struct tw_stage_sql *m,
         int64_t now_ms, bool *ret_more, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
@@ -173,7 +173,7 @@ enum tw_status tw_catalogue_stage_resume(struct tw_catalogue *c, const struct tw
 /* --- how many wait, and why --- */
 
 /* Ids begin with the time of the upload, and are in every index. */
-static enum tw_status count_waiting(struct tw_db *db, const struct tw_stage_marks *m,
+static enum tw_status count_waiting(struct tw_db *db, const struct tw_stage_sql *m,
         const char *project_id, struct tw_stage_waiting *ret, struct tw_err *err)
 {
 	char sql[SQL_BYTES];
@@ -197,7 +197,7 @@ static enum tw_status count_waiting(struct tw_db *db, const struct tw_stage_mark
 	return tw_cat_close_after(&q, st, err);
 }
 
-static enum tw_status count_postponed(struct tw_db *db, const struct tw_stage_marks *m,
+static enum tw_status count_postponed(struct tw_db *db, const struct tw_stage_sql *m,
         const char *project_id, struct tw_stage_waiting *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -217,7 +217,7 @@ static enum tw_status count_postponed(struct tw_db *db, const struct tw_stage_ma
 	return tw_cat_close_after(&q, st, err);
 }
 
-enum tw_status tw_catalogue_stage_waiting(struct tw_catalogue *c, const struct tw_stage_marks *m,
+enum tw_status tw_catalogue_stage_waiting(struct tw_catalogue *c, const struct tw_stage_sql *m,
         const char *project_id, struct tw_stage_waiting *ret, struct tw_err *err)
 {
 	struct tw_db *db;

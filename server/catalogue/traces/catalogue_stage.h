@@ -16,7 +16,7 @@
 struct tw_catalogue;
 struct tw_named_trace;
 
-struct tw_stage_marks {    /* SQL for `trace`: constants of the code */
+struct tw_stage_sql {      /* SQL for `trace`: constants of the code */
 	const char *stage; /* its waiting traces: SQLite: index trace_stage_STAGE; PostgreSQL: table
 	                      trace_stage */
 	const char *waits; /* condition of waiting traces; contains that of the index */
@@ -30,7 +30,7 @@ struct tw_stage_marks {    /* SQL for `trace`: constants of the code */
 };
 /* For a column with the values 0 waits, 1 done, 2 given up, 3 postponed; other members may follow.
  */
-#define TW_STAGE_MARKS(name, column, ...)                                                          \
+#define TW_STAGE_SQL(name, column, ...)                                                            \
 	{                                                                                          \
 		.stage = (name), .waits = "state=2 AND " column "=0", .postpone = column "=3",     \
 		.is_postponed = column "=3", .resume = column "=0", .give_up = column "=2",        \
@@ -38,27 +38,27 @@ struct tw_stage_marks {    /* SQL for `trace`: constants of the code */
 	}
 
 /* The first project after `after` that the stage is to serve; m NULL: of all.  "": none. */
-enum tw_status tw_catalogue_stage_next(struct tw_catalogue *c, const struct tw_stage_marks *m,
+enum tw_status tw_catalogue_stage_next(struct tw_catalogue *c, const struct tw_stage_sql *m,
         const char *after, char ret[TW_ID_BYTES], struct tw_err *err) TW_MUST_USE;
 /* Waiting traces of a project. */
-enum tw_status tw_catalogue_stage_todo(struct tw_catalogue *c, const struct tw_stage_marks *m,
+enum tw_status tw_catalogue_stage_todo(struct tw_catalogue *c, const struct tw_stage_sql *m,
         const char *project_id, uint32_t limit, struct tw_arena *a, struct tw_named_trace **ret,
         size_t *ret_n, struct tw_err *err) TW_MUST_USE;
 /* The same, their rows. */
-enum tw_status tw_catalogue_stage_rows(struct tw_catalogue *c, const struct tw_stage_marks *m,
+enum tw_status tw_catalogue_stage_rows(struct tw_catalogue *c, const struct tw_stage_sql *m,
         const char *project_id, uint32_t limit, struct tw_arena *a, struct tw_trace_row **ret,
         size_t *ret_n, struct tw_err *err) TW_MUST_USE;
 /* The trace waits until a later time: five seconds, doubled with each attempt, at most six hours.
  * `reason` is a tw_status_name. */
-enum tw_status tw_catalogue_stage_postpone(struct tw_catalogue *c, const struct tw_stage_marks *m,
+enum tw_status tw_catalogue_stage_postpone(struct tw_catalogue *c, const struct tw_stage_sql *m,
         const struct tw_named_trace *t, const char *reason, int64_t now_ms,
         struct tw_err *err) TW_MUST_USE;
 /* The trace is not retried until it is decoded again. */
-enum tw_status tw_catalogue_stage_give_up(struct tw_catalogue *c, const struct tw_stage_marks *m,
+enum tw_status tw_catalogue_stage_give_up(struct tw_catalogue *c, const struct tw_stage_sql *m,
         const struct tw_named_trace *t, struct tw_err *err) TW_MUST_USE;
 /* Makes some of the postponed traces whose time has come wait again, or is later than any wait, so
  * that the clock was set back.  Their attempts are counted for a day. */
-enum tw_status tw_catalogue_stage_resume(struct tw_catalogue *c, const struct tw_stage_marks *m,
+enum tw_status tw_catalogue_stage_resume(struct tw_catalogue *c, const struct tw_stage_sql *m,
         int64_t now_ms, bool *ret_more, struct tw_err *err) TW_MUST_USE;
 
 enum { TW_STAGE_REASONS = 8 };
@@ -73,7 +73,7 @@ struct tw_stage_waiting {
 	size_t n_why;
 };
 /* project_id "": of all projects. */
-enum tw_status tw_catalogue_stage_waiting(struct tw_catalogue *c, const struct tw_stage_marks *m,
+enum tw_status tw_catalogue_stage_waiting(struct tw_catalogue *c, const struct tw_stage_sql *m,
         const char *project_id, struct tw_stage_waiting *ret, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -11,7 +11,7 @@
 #include "server/cli/cli_out.h"
 #include "server/cli/cli_term.h"
 #include "server/ops/backup.h"
-#include "server/storage/backup_mark.h"
+#include "server/storage/backup_time.h"
 
 enum { TIMEOUT_S = 60, PART_BYTES = 64 << 20, PATH_BYTES = 1500 };
 
@@ -118,7 +118,7 @@ static void note_done(const char *data)
 {
 	struct tw_err err;
 
-	if (tw_backup_mark(data, &err) != TW_OK)
+	if (tw_backup_record_time(data, &err) != TW_OK)
 		(void)fprintf(stderr,
 		        "tracewell backup: cannot record the backup's time for the server: %s\n",
 		        err.msg);

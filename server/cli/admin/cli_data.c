@@ -13,7 +13,7 @@
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/data_catalogue.h"
 #include "server/catalogue/storage/small_file.h"
-#include "server/catalogue/storage/storage_mark.h"
+#include "server/catalogue/storage/storage_record.h"
 #include "server/storage/blob_store.h"
 
 enum { PATH_BYTES = 1500 };

@@ -15,8 +15,8 @@
 #include "server/catalogue/catalogue_tables.h"
 #include "server/catalogue/data_catalogue.h"
 #include "server/catalogue/storage/small_file.h"
-#include "server/catalogue/storage/storage_mark.h"
 #include "server/catalogue/storage/storage_owner.h"
+#include "server/catalogue/storage/storage_record.h"
 #include "server/cli/admin/cli_data.h"
 #include "server/cli/cli.h"
 #include "server/cli/cli_term.h"
@@ -187,7 +187,7 @@ static enum tw_status reserve_target(const struct tw_migrate_options *a, struct 
 	enum tw_status st = tw_catalogue_serve(m->rows.to, false, err);
 
 	if (st == TW_OK)
-		st = tw_migrate_mark(m, err);
+		st = tw_migrate_begin(m, err);
 	if (st == TW_OK)
 		st = claim_target(a, m, s, err);
 	return st == TW_OK ? tw_storage_record(a->data, &s->to, err) : st;

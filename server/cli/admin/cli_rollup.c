@@ -44,7 +44,7 @@ static enum tw_status reset_all(
 static enum tw_status count_pending(struct tw_catalogue *c, struct tw_stage_waiting *ret,
         uint64_t *ret_trees, struct tw_err *err)
 {
-	enum tw_status st = tw_catalogue_stage_waiting(c, tw_stage_rollup.marks, "", ret, err);
+	enum tw_status st = tw_catalogue_stage_waiting(c, tw_stage_rollup.sql, "", ret, err);
 
 	return st == TW_OK ? tw_catalogue_trees_postponed(c, ret_trees, err) : st;
 }

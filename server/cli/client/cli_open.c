@@ -201,14 +201,14 @@ static enum tw_status make_keys(struct opened *o, char link[TW_SECRET_BYTES], st
 static enum tw_status title_trace(struct opened *o, const char *id, const char *file)
 {
 	const char *slash = strrchr(file, '/');
-	const struct tw_trace_marks marks = {.title = slash ? slash + 1 : file};
+	const struct tw_trace_edit edit = {.title = slash ? slash + 1 : file};
 	struct tw_catalogue *c = NULL;
 	enum tw_status st = tw_cli_data_make(o->folder, &c, NULL);
 
 	(void)snprintf(o->trace, sizeof o->trace, "%s", id);
 	o->sent++;
 	if (st == TW_OK)
-		st = tw_catalogue_trace_mark(c, o->project, id, &marks, NULL);
+		st = tw_catalogue_trace_edit(c, o->project, id, &edit, NULL);
 	(void)tw_catalogue_close(c);
 	return st;
 }

@@ -171,8 +171,8 @@ static const json_t *find_param(const struct call *c, const char *name)
 static enum tw_status put_in_path(
         struct call *c, const char *name, const char *escaped, struct tw_err *err)
 {
-	const char *mark = tw_arena_printf(c->arena, "{%s}", name);
-	const char *place = mark ? strstr(c->path, mark) : NULL;
+	const char *name_in_braces = tw_arena_printf(c->arena, "{%s}", name);
+	const char *place = name_in_braces ? strstr(c->path, name_in_braces) : NULL;
 
 	if (!place || escaped[strspn(escaped, ".")] == '\0') /* dots would change the folder */
 		return tw_fail(err, TW_BAD_REQUEST, "%s is none", name);

@@ -24,10 +24,10 @@ struct tw_call_writer *tw_call_writer_free(struct tw_call_writer *c);
 
 /* --- events that are not calls (system/export_side.c) --- */
 
-/* Locks, marks, collections and named spans are on tracks under their thread or process; counters
- * become counter tracks; flows connect a lock's waiter to its holder, and the starter of a thread
- * to that thread's first call.  A span named by the scenario covers the whole trace.  Memory: a few
- * hundred bytes per thread, and an id per counter. */
+/* Locks, instants, collections and named spans are on tracks under their thread or process;
+ * counters become counter tracks; flows connect a lock's waiter to its holder, and the starter of a
+ * thread to that thread's first call.  A span named by the scenario covers the whole trace. Memory:
+ * a few hundred bytes per thread, and an id per counter. */
 struct tw_side;
 
 /* has_system: the file also contains a device's trace, which already has the scheduler's and the

@@ -25,7 +25,7 @@ static bool is_named(const struct tw_export_trace *o, struct tw_named what, cons
 	return strcmp(shown, name) == 0;
 }
 
-/* The begin of the first call of the marked methods on one thread. */
+/* The begin of the first call of the methods in `wanted` on one thread. */
 static enum tw_status first_on(const struct tw_export_trace *o, const struct tw_thread_info *t,
         const bool *wanted, uint32_t n_methods, int64_t *first_ns, struct tw_err *err)
 {

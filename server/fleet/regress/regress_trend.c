@@ -108,15 +108,15 @@ static enum tw_status make_line(struct work *w, const struct tw_rollup_cell *cel
 
 /* --- versions --- */
 
-TW_ORDER_BY(by_traces, struct tw_trend_mark, TW_FALLING(traces), TW_RISING(version))
+TW_ORDER_BY(by_traces, struct tw_trend_release, TW_FALLING(traces), TW_RISING(version))
 
-TW_ORDER_BY(by_day, struct tw_trend_mark, TW_RISING(day), strverscmp(a->version, b->version))
+TW_ORDER_BY(by_day, struct tw_trend_release, TW_RISING(day), strverscmp(a->version, b->version))
 
-static enum tw_status mark_versions(struct work *w, const struct tw_rollup_cell *cells, size_t n,
+static enum tw_status list_releases(struct work *w, const struct tw_rollup_cell *cells, size_t n,
         struct tw_trend *ret, struct tw_err *err)
 {
 	struct tw_fleet_group *of = NULL;
-	struct tw_trend_mark *all;
+	struct tw_trend_release *all;
 	size_t n_of = 0;
 	enum tw_status st =
 	        tw_fleet_groups(cells, n, TW_FLEET_VERSION, false, w->arena, &of, &n_of, err);
@@ -127,17 +127,17 @@ static enum tw_status mark_versions(struct work *w, const struct tw_rollup_cell 
 	if (!all)
 		return tw_oom(err);
 	for (size_t i = 0; i < n_of; i++) {
-		all[i] = (struct tw_trend_mark){of[i].key, INT64_MAX, of[i].traces};
+		all[i] = (struct tw_trend_release){of[i].key, INT64_MAX, of[i].traces};
 		for (size_t k = 0; k < of[i].n; k++)
 			if (of[i].cells[k]->dims.day < all[i].day)
 				all[i].day = of[i].cells[k]->dims.day;
 	}
 	ret->versions = n_of;
-	ret->n_marks = n_of < TW_TREND_MARKS ? n_of : TW_TREND_MARKS;
+	ret->n_releases = n_of < TW_TREND_RELEASES ? n_of : TW_TREND_RELEASES;
 	TW_SORT(all, n_of, by_traces);
-	TW_SORT(all, ret->n_marks, by_day);
-	for (size_t i = 0; i < ret->n_marks; i++)
-		ret->marks[i] = all[i];
+	TW_SORT(all, ret->n_releases, by_day);
+	for (size_t i = 0; i < ret->n_releases; i++)
+		ret->releases[i] = all[i];
 	return TW_OK;
 }
 
@@ -211,5 +211,5 @@ enum tw_status tw_regress_trend(struct tw_fleet_store *store, const char *projec
 	for (size_t i = 0; st == TW_OK && i < ret->n_lines; i++)
 		st = make_line(&w, cells, n, &ret->lines[i], err);
 	ret->cut = w.late;
-	return st == TW_OK ? mark_versions(&w, cells, n, ret, err) : st;
+	return st == TW_OK ? list_releases(&w, cells, n, ret, err) : st;
 }

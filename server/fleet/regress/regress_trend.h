@@ -13,7 +13,7 @@
 #include "server/stats/regress.h"
 
 enum { TW_TREND_BEFORE = 30, TW_TREND_AFTER = 60 /* in days */ };
-enum { TW_TREND_LINES = 3, TW_TREND_MARKS = 12, TW_TREND_QUANTILES = 2 };
+enum { TW_TREND_LINES = 3, TW_TREND_RELEASES = 12, TW_TREND_QUANTILES = 2 };
 
 struct tw_trend_quantile {
 	int64_t at, low, high; /* low < 0: too few traces for an interval */
@@ -28,7 +28,7 @@ struct tw_trend_line {
 	struct tw_trend_point *points;
 	size_t n;
 };
-struct tw_trend_mark { /* the first day of a version within the range */
+struct tw_trend_release { /* the first day of a version within the range */
 	const char *version;
 	int64_t day;
 	uint64_t traces;
@@ -37,8 +37,8 @@ struct tw_trend {
 	int64_t first_day, last_day;
 	struct tw_trend_line lines[TW_TREND_LINES];
 	size_t n_lines;
-	struct tw_trend_mark marks[TW_TREND_MARKS]; /* by day; those with most traces */
-	size_t n_marks;
+	struct tw_trend_release releases[TW_TREND_RELEASES]; /* by day; those with most traces */
+	size_t n_releases;
 	size_t versions; /* number of all versions */
 	bool cut;        /* the deadline passed before all days were read */
 };

@@ -521,7 +521,7 @@ enum tw_status tw_resume_done(
 		return st;
 	tw_resume_path(rs->blobs, r->id, ".part", path, sizeof path);
 	(void)unlink(path);
-	tw_resume_path(rs->blobs, r->id, ".mark", path, sizeof path);
+	tw_resume_path(rs->blobs, r->id, ".watermark", path, sizeof path);
 	(void)unlink(path);
 	return TW_OK;
 }

@@ -4,10 +4,10 @@
  * data/uploads/<id>.json contains owner, length and metadata of the upload; it is written once, and
  * again when the upload has become a trace.  <id>.part contains the received bytes: its size is the
  * offset, so that after a kill the upload continues at the same byte; after a power failure
- * <id>.mark, the watermark, is the length that can be trusted.  <id>.new is a piece whose checksum
- * is not verified yet.  A part without its .json, and every .new, is deleted at start (I9).  With
- * several servers all of it is in the catalogue and the storage (resume_shared.c).  This file does
- * not decide what happens to a complete upload.  Thread: any; only the owner of the lock
+ * <id>.watermark, the watermark, is the length that can be trusted.  <id>.new is a piece whose
+ * checksum is not verified yet.  A part without its .json, and every .new, is deleted at start
+ * (I9).  With several servers all of it is in the catalogue and the storage (resume_shared.c). This
+ * file does not decide what happens to a complete upload.  Thread: any; only the owner of the lock
  * (tw_resume_acquire) writes.
  */
 #ifndef TW_RESUME_H

@@ -38,7 +38,7 @@ struct tw_resume_entry *tw_resume_free(struct tw_resume_entry *e)
 
 void tw_resume_remove(struct tw_blobs *b, const char *id)
 {
-	static const char *const suffixes[] = {".json", ".part", ".mark", ".new"};
+	static const char *const suffixes[] = {".json", ".part", ".watermark", ".new"};
 	char path[PATH_BYTES];
 
 	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
@@ -165,7 +165,7 @@ static bool is_in(const struct tw_resume_entry *all, const char *name)
 		if (strncmp(all->r.id, name, ID) == 0)
 			return strcmp(name + ID, ".json") == 0 ||
 			       ((strcmp(name + ID, ".part") == 0 ||
-			                strcmp(name + ID, ".mark") == 0) &&
+			                strcmp(name + ID, ".watermark") == 0) &&
 			               !all->r.trace_id[0]);
 	return false;
 }

@@ -7,38 +7,38 @@ static const struct {
 	const char *id, *title;
 } phases[] = {
 #define PHASE(id, title) {#id, title},
-#define PHASE_MARK(id, names)
+#define PHASE_CALLS(id, names)
 #include "server/query/detect/start_phases.def"
 #undef PHASE
-#undef PHASE_MARK
+#undef PHASE_CALLS
 };
 
 static const struct {
 	enum tw_phase phase;
 	const char *names;
-} marks[] = {
+} phase_calls[] = {
 #define PHASE(id, title)
-#define PHASE_MARK(id, names) {TW_PHASE_##id, names},
+#define PHASE_CALLS(id, names) {TW_PHASE_##id, names},
 #include "server/query/detect/start_phases.def"
 #undef PHASE
-#undef PHASE_MARK
+#undef PHASE_CALLS
 };
 
-enum { MARKS = sizeof marks / sizeof *marks };
-_Static_assert(MARKS + TW_MARK_PHASE <= TW_MARKS_MAX, "marks are bits of a number");
+enum { PHASE_CALLS_N = sizeof phase_calls / sizeof *phase_calls };
+_Static_assert(PHASE_CALLS_N + TW_CALL_PHASE <= TW_CALL_ROLES_MAX, "roles are bits of a number");
 
 static const struct {
-	uint8_t mark;
+	uint8_t role;
 	const char *names;
 } others[] = {
-        {TW_MARK_LOOP,
+        {TW_CALL_LOOP,
                 "android.app.ActivityThread.main|android.os.Looper.loop|android.os.Looper.loopOnce"
                 "|android.os.HandlerThread.run"
                 "|com.android.internal.os.ZygoteInit.main"
                 "|com.android.internal.os.RuntimeInit$MethodAndArgsCaller.run"},
-        {TW_MARK_FRAME, "android.view.Choreographer.doFrame|Choreographer#doFrame*"},
-        {TW_MARK_MESSAGE, "android.os.Handler.dispatchMessage"},
-        {TW_MARK_DRAWN, "*Activity.reportFullyDrawn|reportFullyDrawn*"},
+        {TW_CALL_FRAME, "android.view.Choreographer.doFrame|Choreographer#doFrame*"},
+        {TW_CALL_MESSAGE, "android.os.Handler.dispatchMessage"},
+        {TW_CALL_DRAWN, "*Activity.reportFullyDrawn|reportFullyDrawn*"},
 };
 
 /* --- names --- */
@@ -59,15 +59,15 @@ static bool fits(struct tw_str name, const char *names)
 	return false;
 }
 
-uint8_t tw_detect_mark_of(struct tw_str name)
+uint8_t tw_detect_role_of(struct tw_str name)
 {
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (fits(name, others[i].names))
-			return others[i].mark;
-	for (size_t i = 0; i < MARKS; i++)
-		if (fits(name, marks[i].names))
-			return (uint8_t)(TW_MARK_PHASE + i);
-	return TW_MARK_NONE;
+			return others[i].role;
+	for (size_t i = 0; i < PHASE_CALLS_N; i++)
+		if (fits(name, phase_calls[i].names))
+			return (uint8_t)(TW_CALL_PHASE + i);
+	return TW_CALL_NONE;
 }
 
 /* --- phases --- */
@@ -76,35 +76,35 @@ struct search_range { /* the range to search; the phase is within it */
 	int64_t from_ns, to_ns;
 };
 
-static int64_t end_of(const struct tw_marked *m)
+static int64_t end_of(const struct tw_role_call *m)
 {
 	return tw_sum_ns(m->start_ns, m->dur_ns);
 }
 
-/* The first call with a mark in a range. */
-static const struct tw_marked *first_of(
-        const struct tw_detected *d, uint8_t mark, const struct search_range *in)
+/* The first call with a role in a range. */
+static const struct tw_role_call *first_of(
+        const struct tw_detected *d, uint8_t role, const struct search_range *in)
 {
-	for (uint32_t i = 0; i < d->n_marked; i++)
-		if (d->marked[i].mark == mark && d->marked[i].start_ns >= in->from_ns &&
-		        end_of(&d->marked[i]) <= in->to_ns)
-			return &d->marked[i];
+	for (uint32_t i = 0; i < d->n_role_calls; i++)
+		if (d->role_calls[i].role == role && d->role_calls[i].start_ns >= in->from_ns &&
+		        end_of(&d->role_calls[i]) <= in->to_ns)
+			return &d->role_calls[i];
 	return NULL;
 }
 
 /* Uses the phase's best line for which the trace has calls. */
-static const struct tw_marked *find(
+static const struct tw_role_call *find(
         const struct tw_detected *d, enum tw_phase phase, const struct search_range *in)
 {
-	const struct tw_marked *m = NULL;
+	const struct tw_role_call *m = NULL;
 
-	for (size_t i = 0; !m && i < MARKS; i++)
-		if (marks[i].phase == phase)
-			m = first_of(d, (uint8_t)(TW_MARK_PHASE + i), in);
+	for (size_t i = 0; !m && i < PHASE_CALLS_N; i++)
+		if (phase_calls[i].phase == phase)
+			m = first_of(d, (uint8_t)(TW_CALL_PHASE + i), in);
 	return m;
 }
 
-static void put(struct tw_start *s, enum tw_phase phase, const struct tw_marked *m)
+static void put(struct tw_start *s, enum tw_phase phase, const struct tw_role_call *m)
 {
 	if (!m)
 		return;
@@ -118,17 +118,17 @@ static void put(struct tw_start *s, enum tw_phase phase, const struct tw_marked 
 
 /* Calls of several providers form one phase. */
 static bool providers(
-        const struct tw_detected *d, const struct search_range *in, struct tw_marked *ret)
+        const struct tw_detected *d, const struct search_range *in, struct tw_role_call *ret)
 {
-	const struct tw_marked *first = find(d, TW_PHASE_providers, in);
+	const struct tw_role_call *first = find(d, TW_PHASE_providers, in);
 
 	if (!first)
 		return false;
 	*ret = *first;
-	for (uint32_t i = 0; i < d->n_marked; i++) {
-		const struct tw_marked *m = &d->marked[i];
+	for (uint32_t i = 0; i < d->n_role_calls; i++) {
+		const struct tw_role_call *m = &d->role_calls[i];
 
-		if (m->mark != first->mark || m->start_ns < end_of(ret) || end_of(m) > in->to_ns)
+		if (m->role != first->role || m->start_ns < end_of(ret) || end_of(m) > in->to_ns)
 			continue;
 		ret->dur_ns = end_of(m) - ret->start_ns;
 		ret->method = TW_NO_METHOD;
@@ -136,13 +136,14 @@ static bool providers(
 	return true;
 }
 
-static void process(const struct tw_detected *d, const struct tw_marked *create, struct tw_start *s)
+static void process(
+        const struct tw_detected *d, const struct tw_role_call *create, struct tw_start *s)
 {
 	const struct search_range all = {INT64_MIN, create ? create->start_ns : INT64_MAX};
-	const struct tw_marked *application = find(d, TW_PHASE_application, &all);
+	const struct tw_role_call *application = find(d, TW_PHASE_application, &all);
 	struct search_range before = {INT64_MIN, application ? application->start_ns : all.to_ns};
-	const struct tw_marked *attach = find(d, TW_PHASE_attach, &before);
-	struct tw_marked all_providers;
+	const struct tw_role_call *attach = find(d, TW_PHASE_attach, &before);
+	struct tw_role_call all_providers;
 
 	put(s, TW_PHASE_bind, find(d, TW_PHASE_bind, &all));
 	if (application || s->n) /* otherwise attach is an activity's */
@@ -156,8 +157,8 @@ static void process(const struct tw_detected *d, const struct tw_marked *create,
 void tw_detect_start(const struct tw_detected *d, struct tw_start *ret)
 {
 	struct search_range rest = {INT64_MIN, INT64_MAX};
-	const struct tw_marked *application = find(d, TW_PHASE_application, &rest);
-	const struct tw_marked *create, *resume, *frame, *drawn;
+	const struct tw_role_call *application = find(d, TW_PHASE_application, &rest);
+	const struct tw_role_call *create, *resume, *frame, *drawn;
 
 	*ret = (struct tw_start){.n = 0};
 	if (application)
@@ -174,11 +175,11 @@ void tw_detect_start(const struct tw_detected *d, struct tw_start *ret)
 	put(ret, TW_PHASE_resume, resume);
 	if (resume || create)
 		rest.from_ns = end_of(resume ? resume : create);
-	frame = first_of(d, TW_MARK_FRAME, &rest);
+	frame = first_of(d, TW_CALL_FRAME, &rest);
 	if (!frame)
 		frame = find(d, TW_PHASE_frame, &rest);
 	put(ret, TW_PHASE_frame, frame);
-	drawn = first_of(d, TW_MARK_DRAWN, &rest);
+	drawn = first_of(d, TW_CALL_DRAWN, &rest);
 	if (frame)
 		ret->initial_ns = end_of(frame) - ret->start_ns;
 	if (drawn)

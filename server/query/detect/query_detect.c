@@ -108,18 +108,18 @@ void tw_detect_count(
 	}
 }
 
-void tw_detect_mark(struct tw_detector *d, const struct tw_marked *m)
+void tw_detect_add_role_call(struct tw_detector *d, const struct tw_role_call *m)
 {
 	struct tw_detected *ret = d->ret;
 
-	if (m->mark == TW_MARK_MESSAGE && m->dur_ns < d->query->least_message_ns)
+	if (m->role == TW_CALL_MESSAGE && m->dur_ns < d->query->least_message_ns)
 		return;
-	if (ret->n_marked == TW_DETECT_MARKS_MAX)
-		ret->cut |= TW_CUT_MARKS;
-	else if (!TW_GROW(d->arena, ret->marked, ret->n_marked, d->cap_marked))
+	if (ret->n_role_calls == TW_DETECT_ROLE_CALLS_MAX)
+		ret->cut |= TW_CUT_ROLE_CALLS;
+	else if (!TW_GROW(d->arena, ret->role_calls, ret->n_role_calls, d->cap_role_calls))
 		d->no_memory = true;
 	else
-		ret->marked[ret->n_marked++] = *m;
+		ret->role_calls[ret->n_role_calls++] = *m;
 }
 
 /* --- the calls of a thread --- */
@@ -127,7 +127,7 @@ void tw_detect_mark(struct tw_detector *d, const struct tw_marked *m)
 struct open_call {
 	struct tw_finding call;
 	uint64_t counted, reported, groups; /* rules; groups of the reported rules */
-	uint64_t marks; /* the bit of its mark; 0: none, or an enclosing call has the same mark */
+	uint64_t roles; /* the bit of its role; 0: none, or an enclosing call has the same role */
 };
 
 struct walk {
@@ -137,7 +137,7 @@ struct walk {
 	uint32_t *path;         /* methods of the open calls, by depth */
 	struct open_call *open; /* path and open have space for the deepest thread */
 	uint32_t n_open;
-	uint64_t open_rules, reported_groups, open_marks;
+	uint64_t open_rules, reported_groups, open_roles;
 };
 
 static void close_last(struct walk *w)
@@ -146,12 +146,12 @@ static void close_last(struct walk *w)
 
 	w->open_rules &= ~o->counted;
 	w->reported_groups &= ~o->groups;
-	w->open_marks &= ~o->marks;
+	w->open_roles &= ~o->roles;
 	tw_detect_count(w->d, &o->call, o->counted, o->reported);
-	if (o->marks)
-		tw_detect_mark(
-		        w->d, &(struct tw_marked){o->call.start_ns, o->call.wall_ns, o->call.method,
-		                      o->call.thread_id, (uint8_t)tw_detect_lowest(o->marks)});
+	if (o->roles)
+		tw_detect_add_role_call(w->d,
+		        &(struct tw_role_call){o->call.start_ns, o->call.wall_ns, o->call.method,
+		                o->call.thread_id, (uint8_t)tw_detect_lowest(o->roles)});
 }
 
 static uint32_t caller_of(const struct walk *w, uint32_t depth)
@@ -178,12 +178,12 @@ static void match_rules(const struct walk *w, uint64_t fits, int64_t dur_ns, str
 	}
 }
 
-static void open_one(struct walk *w, const struct tw_slice *s, uint64_t fits, uint8_t mark)
+static void open_one(struct walk *w, const struct tw_slice *s, uint64_t fits, uint8_t role)
 {
-	struct open_call o = {.marks = UINT64_C(1) << mark & ~UINT64_C(1) & ~w->open_marks};
+	struct open_call o = {.roles = UINT64_C(1) << role & ~UINT64_C(1) & ~w->open_roles};
 
 	match_rules(w, fits, s->dur_ns, &o);
-	if (!o.counted && !o.marks)
+	if (!o.counted && !o.roles)
 		return;
 	o.call = (struct tw_finding){.thread_id = w->thread->thread_id,
 	        .start_ns = s->start_ns,
@@ -194,7 +194,7 @@ static void open_one(struct walk *w, const struct tw_slice *s, uint64_t fits, ui
 	        .caller = caller_of(w, s->depth)};
 	w->open_rules |= o.counted;
 	w->reported_groups |= o.groups;
-	w->open_marks |= o.marks;
+	w->open_roles |= o.roles;
 	w->open[w->n_open++] = o;
 }
 
@@ -202,20 +202,20 @@ static void see(struct walk *w, const struct tw_slice *s)
 {
 	const struct tw_detect_query *query = w->d->query;
 	const uint32_t method = s->method < query->n_methods ? s->method : 0;
-	const uint8_t mark =
-	        w->thread->thread_id == query->main_id ? query->marks[method] : TW_MARK_NONE;
+	const uint8_t role =
+	        w->thread->thread_id == query->main_id ? query->roles[method] : TW_CALL_NONE;
 	uint64_t fits;
 
 	while (w->n_open && w->open[w->n_open - 1].call.depth >= s->depth)
 		close_last(w);
 	w->path[s->depth] = method;
-	if (query->marks[method] == TW_MARK_LOOP) {
+	if (query->roles[method] == TW_CALL_LOOP) {
 		w->n_open = 0;
-		w->open_rules = w->reported_groups = w->open_marks = 0;
+		w->open_rules = w->reported_groups = w->open_roles = 0;
 	}
 	fits = query->by_method[method] & w->rules & ~w->open_rules;
-	if (mark != TW_MARK_LOOP && (mark || fits))
-		open_one(w, s, fits, mark);
+	if (role != TW_CALL_LOOP && (role || fits))
+		open_one(w, s, fits, role);
 }
 
 static bool is_late(struct tw_detector *d)
@@ -307,7 +307,8 @@ static bool prepare(struct tw_detector *d)
 }
 
 /* Of calls with equal begin and end, a message encloses its frame. */
-TW_ORDER_BY(by_begin, struct tw_marked, TW_RISING(start_ns), TW_FALLING(dur_ns), TW_FALLING(mark))
+TW_ORDER_BY(
+        by_begin, struct tw_role_call, TW_RISING(start_ns), TW_FALLING(dur_ns), TW_FALLING(role))
 
 enum tw_status tw_query_detect(struct tw_trace_file *f, const struct tw_detect_query *query,
         struct tw_arena *a, struct tw_detected *ret, struct tw_err *err)
@@ -323,8 +324,8 @@ enum tw_status tw_query_detect(struct tw_trace_file *f, const struct tw_detect_q
 		st = tw_detect_notes(&d, err);
 	if (st == TW_OK && d.no_memory)
 		st = tw_oom(err);
-	if (st == TW_OK && ret->n_marked)
-		TW_SORT(ret->marked, ret->n_marked, by_begin);
+	if (st == TW_OK && ret->n_role_calls)
+		TW_SORT(ret->role_calls, ret->n_role_calls, by_begin);
 	return st;
 }
 
@@ -429,23 +430,24 @@ static void add_frame(struct frames *x, const struct tw_frame_found *f)
 /* A message that draws a frame is reported as that frame. */
 static bool draws(const struct tw_detected *d, uint32_t at)
 {
-	const struct tw_marked *m = &d->marked[at];
+	const struct tw_role_call *m = &d->role_calls[at];
 	const int64_t end_ns = tw_sum_ns(m->start_ns, m->dur_ns);
 
-	for (uint32_t i = at + 1; i < d->n_marked && d->marked[i].start_ns < end_ns; i++)
-		if (d->marked[i].mark == TW_MARK_FRAME && d->marked[i].dur_ns >= m->dur_ns / 2)
+	for (uint32_t i = at + 1; i < d->n_role_calls && d->role_calls[i].start_ns < end_ns; i++)
+		if (d->role_calls[i].role == TW_CALL_FRAME &&
+		        d->role_calls[i].dur_ns >= m->dur_ns / 2)
 			return true;
 	return false;
 }
 
 static void add_calls(struct frames *x, const struct tw_detected *d)
 {
-	for (uint32_t i = 0; i < d->n_marked; i++) {
-		const struct tw_marked *m = &d->marked[i];
+	for (uint32_t i = 0; i < d->n_role_calls; i++) {
+		const struct tw_role_call *m = &d->role_calls[i];
 		const struct tw_frame_found f = {
-		        m->start_ns, m->dur_ns, m->method, m->mark == TW_MARK_MESSAGE, ""};
+		        m->start_ns, m->dur_ns, m->method, m->role == TW_CALL_MESSAGE, ""};
 
-		if (m->mark == TW_MARK_FRAME) {
+		if (m->role == TW_CALL_FRAME) {
 			x->ret->from = TW_FRAMES_CALLS;
 			add_frame(x, &f);
 		} else if (f.message && m->dur_ns > x->limits->frozen_ns && !draws(d, i)) {

@@ -15,7 +15,7 @@
 enum {
 	TW_DETECT_KEEP_MAX = 500,
 	TW_DETECT_COVERS_MAX = 1 << 20,
-	TW_DETECT_MARKS_MAX = 1 << 16,
+	TW_DETECT_ROLE_CALLS_MAX = 1 << 16,
 	TW_DETECT_NOTES_MAX = 1 << 18 /* notes that are inspected */
 };
 
@@ -23,11 +23,11 @@ enum {
  * full the search continues, so sums and other lists remain complete. */
 enum {
 	TW_CUT_TIME = 1,
-	TW_CUT_CALLS = 2,   /* too many covering calls: notes inside later ones are counted again */
-	TW_CUT_MARKS = 4,   /* too many marked calls: frames and the start are incomplete */
-	TW_CUT_NOTES = 8,   /* too many notes: later ones are not inspected */
-	TW_CUT_FRAMES = 16, /* too many frames of the display timeline */
-	TW_CUT_CAUSES = 32  /* no memory for the calls of a range */
+	TW_CUT_CALLS = 2, /* too many covering calls: notes inside later ones are counted again */
+	TW_CUT_ROLE_CALLS = 4, /* too many calls with a role: frames and the start are incomplete */
+	TW_CUT_NOTES = 8,      /* too many notes: later ones are not inspected */
+	TW_CUT_FRAMES = 16,    /* too many frames of the display timeline */
+	TW_CUT_CAUSES = 32     /* no memory for the calls of a range */
 };
 
 struct tw_detect_spec { /* per rule */
@@ -36,29 +36,29 @@ struct tw_detect_spec { /* per rule */
 	uint64_t notes; /* one bit per kind */
 };
 
-/* The role of a method, from tw_detect_query.marks: one of these or, from TW_MARK_PHASE on, a phase
+/* The role of a method, from tw_detect_query.roles: one of these or, from TW_CALL_PHASE on, a phase
  * of the start (below). */
 enum {
-	TW_MARK_NONE,
-	TW_MARK_LOOP,
-	TW_MARK_FRAME,
-	TW_MARK_MESSAGE,
-	TW_MARK_DRAWN, /* the app reports that it is fully drawn */
-	TW_MARK_PHASE,
-	TW_MARKS_MAX = 64
+	TW_CALL_NONE,
+	TW_CALL_LOOP,
+	TW_CALL_FRAME,
+	TW_CALL_MESSAGE,
+	TW_CALL_DRAWN, /* the app reports that it is fully drawn */
+	TW_CALL_PHASE,
+	TW_CALL_ROLES_MAX = 64
 };
 
 struct tw_detect_query {
 	const struct tw_detect_spec *rules;
 	size_t n_rules;
 	const uint64_t *by_method;     /* matching rules of each of the trace's methods */
-	const uint8_t *marks, *is_app; /* per method */
+	const uint8_t *roles, *is_app; /* per method */
 	uint32_t n_methods;
 	const uint64_t *by_thread; /* rules that apply, by thread id; 0: notes without a thread */
-	uint32_t main_id;          /* id of the main thread, whose marks are stored; 0 unknown */
+	uint32_t main_id; /* id of the main thread, whose calls with a role are stored; 0 unknown */
 	/* For the text of a note that is a named section of a thread: the matching rules, and its
-	 * mark. */
-	uint64_t (*by_name)(void *arg, struct tw_str name, uint8_t *ret_mark);
+	 * role. */
+	uint64_t (*by_name)(void *arg, struct tw_str name, uint8_t *ret_role);
 	void *arg;
 	uint32_t keep;            /* number of longest findings to keep per rule */
 	int64_t least_message_ns; /* shorter messages are dropped */
@@ -82,16 +82,16 @@ struct tw_detect_sum {         /* per rule */
 	uint32_t n_kept;
 };
 
-struct tw_marked { /* an outermost marked call of the main thread */
+struct tw_role_call { /* an outermost call of the main thread whose method has a role */
 	int64_t start_ns, dur_ns;
 	uint32_t method, thread_id;
-	uint8_t mark;
+	uint8_t role;
 };
 
 struct tw_detected {
-	struct tw_detect_sum *sums; /* by rule */
-	struct tw_marked *marked;   /* by thread, then by begin */
-	uint32_t n_marked;
+	struct tw_detect_sum *sums;      /* by rule */
+	struct tw_role_call *role_calls; /* by thread, then by begin */
+	uint32_t n_role_calls;
 	unsigned cut;
 };
 
@@ -156,20 +156,20 @@ enum tw_status tw_detect_frames(struct tw_trace_file *f, const struct tw_detecte
 
 /* --- an app's start (detect_start.c) --- */
 
-/* Reconstructed from the calls of its main thread: the mark of a method (by its name) and the
- * phases formed by marked calls. */
+/* Reconstructed from the calls of its main thread: the role of a method (by its name) and the
+ * phases formed by calls with a role. */
 
 enum tw_phase {
 #define PHASE(id, title) TW_PHASE_##id,
-#define PHASE_MARK(id, names)
+#define PHASE_CALLS(id, names)
 #include "server/query/detect/start_phases.def"
 #undef PHASE
-#undef PHASE_MARK
+#undef PHASE_CALLS
 	TW_PHASES
 };
 
-/* TW_MARK_NONE: not relevant. */
-uint8_t tw_detect_mark_of(struct tw_str name);
+/* TW_CALL_NONE: not relevant. */
+uint8_t tw_detect_role_of(struct tw_str name);
 
 struct tw_start_phase {
 	const char *id, *title;

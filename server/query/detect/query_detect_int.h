@@ -18,7 +18,7 @@ struct tw_detector {
 	struct tw_detected *ret;
 	uint64_t noting_groups; /* groups with a rule that has notes */
 	struct tw_cover *covers;
-	uint32_t n_covers, cap_covers, cap_marked;
+	uint32_t n_covers, cap_covers, cap_role_calls;
 	bool no_memory;
 };
 
@@ -26,7 +26,7 @@ struct tw_detector {
  * `reported`. */
 void tw_detect_count(
         struct tw_detector *d, const struct tw_finding *f, uint64_t counted, uint64_t reported);
-void tw_detect_mark(struct tw_detector *d, const struct tw_marked *m);
+void tw_detect_add_role_call(struct tw_detector *d, const struct tw_role_call *m);
 /* Detects in notes; called after the calls of all threads (query_detect_notes.c). */
 enum tw_status tw_detect_notes(struct tw_detector *d, struct tw_err *err) TW_MUST_USE;
 

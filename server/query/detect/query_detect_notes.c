@@ -16,7 +16,7 @@ struct seen {
 	int64_t ts_ns, dur_ns;
 	uint64_t id, rules;
 	uint32_t thread_id;
-	uint8_t mark;
+	uint8_t role;
 };
 
 struct gather {
@@ -51,9 +51,9 @@ static bool gather_one(void *arg, uint64_t id, const struct tw_note_row *n)
 	if (!may_continue(g))
 		return false;
 	if (g->sections)
-		s.rules |= d->query->by_name(d->query->arg, n->text, &s.mark);
+		s.rules |= d->query->by_name(d->query->arg, n->text, &s.role);
 	s.rules &= d->query->by_thread[thread];
-	if (!s.rules && s.mark == TW_MARK_NONE)
+	if (!s.rules && s.role == TW_CALL_NONE)
 		return true;
 	d->no_memory = !TW_GROW(d->arena, g->list, g->n, g->cap);
 	if (!d->no_memory)
@@ -179,9 +179,9 @@ static void count_all(struct tw_detector *d, const struct gather *g)
 			return;
 		}
 		count_one(d, ends + s->thread_id * n_rules, s);
-		if (s->mark && s->thread_id && s->thread_id == d->query->main_id)
-			tw_detect_mark(d, &(struct tw_marked){s->ts_ns, s->dur_ns, TW_NO_METHOD,
-			                          s->thread_id, s->mark});
+		if (s->role && s->thread_id && s->thread_id == d->query->main_id)
+			tw_detect_add_role_call(d, &(struct tw_role_call){s->ts_ns, s->dur_ns,
+			                                   TW_NO_METHOD, s->thread_id, s->role});
 	}
 }
 

@@ -219,7 +219,7 @@ async function checkFiles(s) {
 async function checkState(data, held, keys) {
 	/* another boot of the machine */
 	const uploads = path.join(data, 'uploads');
-	for (const name of fs.existsSync(uploads) ? fs.readdirSync(uploads).filter((n) => n.endsWith('.mark')) : []) {
+	for (const name of fs.existsSync(uploads) ? fs.readdirSync(uploads).filter((n) => n.endsWith('.watermark')) : []) {
 		const mark = fs.readFileSync(path.join(uploads, name));
 		fs.writeFileSync(path.join(uploads, name), mark.toString('latin1').replace(/ [0-9a-f]{8}/, ' ffffffff'), 'latin1');
 	}

@@ -89,7 +89,7 @@ static size_t todo(struct session *s, uint32_t limit, struct tw_named_trace **re
 {
 	size_t n = 0;
 
-	assert_int_equal(tw_catalogue_stage_todo(s->c, tw_stage_names.marks, s->caller.project_id,
+	assert_int_equal(tw_catalogue_stage_todo(s->c, tw_stage_names.sql, s->caller.project_id,
 	                         limit, s->arena, ret, &n, NULL),
 	        TW_OK);
 	return n;
@@ -173,7 +173,7 @@ static void test_a_mapping_marks_all(void **state)
 	assert_int_equal(todo(s, TRACES, &rows), 0);
 	catalogue_set_mapping(s->c, s->caller.project_id, TW_MAPPING_METHODS, &row, s->arena);
 	while (more && ++steps < 100)
-		assert_int_equal(tw_catalogue_names_mark(s->c, s->arena, &more, NULL), TW_OK);
+		assert_int_equal(tw_catalogue_names_mark_stale(s->c, s->arena, &more, NULL), TW_OK);
 	/* its own traces and those that name it as their mapping, 256 at a time */
 	assert_int_equal(steps, 4);
 	assert_int_equal(todo(s, TRACES, &rows), TRACES * 3 / 4);

@@ -312,7 +312,7 @@ static void test_states(void **state)
 {
 	const struct tw_trace_summary summary = {.slices = 1, .format = "btrace2"};
 	const struct tw_err why = {.code = TW_CORRUPT, .msg = "no"};
-	const struct tw_trace_marks pin = {.sets_pinned = true, .pinned = true};
+	const struct tw_trace_edit pin = {.sets_pinned = true, .pinned = true};
 	struct store *s = *state;
 	struct tw_job_row done, failed, decoding;
 	const char *k_done = claim(s, &done), *k_failed = claim(s, &failed);
@@ -326,7 +326,7 @@ static void test_states(void **state)
 	lets_through(s, "state=archived", "");
 	facet(s, "state", "queued:3 decoding:1 failed:1 ready:1 ");
 	assert_int_equal(
-	        tw_catalogue_trace_mark(s->c, s->caller.project_id, failed.trace_id, &pin, NULL),
+	        tw_catalogue_trace_edit(s->c, s->caller.project_id, failed.trace_id, &pin, NULL),
 	        TW_OK);
 	lets_through(s, "pinned=1", k_failed);
 	lets_through(s, "pinned=1&state=failed", k_failed);

@@ -365,14 +365,14 @@ static void test_mark(void **state)
 	open_pair(&p);
 	assert_int_equal(tw_catalogue_migrating(p.to, &migrating, &err), TW_OK);
 	assert_false(migrating);
-	assert_int_equal(tw_catalogue_mark_migrating(p.to, "a", &err), TW_OK);
+	assert_int_equal(tw_catalogue_begin_migration(p.to, "a", &err), TW_OK);
 	assert_int_equal(tw_catalogue_migrating(p.to, &migrating, &err), TW_OK);
 	assert_true(migrating);
 	fill(p.target);
-	assert_int_equal(tw_catalogue_mark_migrating(p.to, "a", &err), TW_OK);
-	assert_int_equal(tw_catalogue_mark_migrating(p.to, "b", &err), TW_CONFLICT);
-	assert_int_equal(tw_catalogue_unmark_migrating(p.to, &err), TW_OK);
-	assert_int_equal(tw_catalogue_mark_migrating(p.to, "a", &err), TW_CONFLICT);
+	assert_int_equal(tw_catalogue_begin_migration(p.to, "a", &err), TW_OK);
+	assert_int_equal(tw_catalogue_begin_migration(p.to, "b", &err), TW_CONFLICT);
+	assert_int_equal(tw_catalogue_end_migration(p.to, &err), TW_OK);
+	assert_int_equal(tw_catalogue_begin_migration(p.to, "a", &err), TW_CONFLICT);
 	assert_non_null(strstr(err.msg, "in use"));
 	close_pair(&p);
 }

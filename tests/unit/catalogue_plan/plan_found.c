@@ -49,7 +49,7 @@ static void give_up(struct tw_catalogue *c, const char *project, const char *id)
 {
 	const struct tw_named_trace t = {project, id, "", ""};
 
-	assert_int_equal(tw_catalogue_stage_give_up(c, tw_stage_findings.marks, &t, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_stage_give_up(c, tw_stage_findings.sql, &t, NULL), TW_OK);
 }
 
 /* Unprocessed traces come first: only this one then. */
@@ -75,15 +75,15 @@ static void postponed(struct tw_catalogue *c, const char *project, const char *i
 	bool more;
 
 	assert_int_equal(
-	        tw_catalogue_stage_postpone(c, tw_stage_findings.marks, &t, "busy", 1000, NULL),
+	        tw_catalogue_stage_postpone(c, tw_stage_findings.sql, &t, "busy", 1000, NULL),
 	        TW_OK);
 	assert_int_equal(
-	        tw_catalogue_stage_resume(c, tw_stage_findings.marks, 5999, &more, NULL), TW_OK);
+	        tw_catalogue_stage_resume(c, tw_stage_findings.sql, 5999, &more, NULL), TW_OK);
 	assert_false(more);
 	assert_int_equal(tw_catalogue_found_waiting(c, project, 9, &waiting, NULL), TW_OK);
 	assert_int_equal(waiting, 1);
 	assert_int_equal(
-	        tw_catalogue_stage_resume(c, tw_stage_findings.marks, 6000, &more, NULL), TW_OK);
+	        tw_catalogue_stage_resume(c, tw_stage_findings.sql, 6000, &more, NULL), TW_OK);
 	assert_true(more);
 	assert_true(is_todo(c, project, id, 9));
 }

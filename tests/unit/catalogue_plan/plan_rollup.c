@@ -131,7 +131,7 @@ void plan_use_rollups(struct tw_catalogue *c, const char *dir, const char *proje
 	assert_int_equal(tw_rollup_tree_write(&t, &written, &written, NULL), TW_OK);
 	f.tree = (struct tw_str){(const char *)written.data, written.len};
 	for (int i = 0; tw_stages[i]; i++) {
-		const struct tw_stage_marks *m = tw_stages[i]->marks;
+		const struct tw_stage_sql *m = tw_stages[i]->sql;
 
 		assert_int_equal(tw_catalogue_stage_next(c, m, "", next, NULL), TW_OK);
 		if (!m)

@@ -117,8 +117,8 @@ static void use_tasks(
 	size_t n;
 
 	for (int i = 0; tw_stages[i]; i++)
-		if (tw_stages[i]->marks)
-			assert_int_equal(tw_catalogue_stage_rows(c, tw_stages[i]->marks, project, 9,
+		if (tw_stages[i]->sql)
+			assert_int_equal(tw_catalogue_stage_rows(c, tw_stages[i]->sql, project, 9,
 			                         a, &rows, &n, NULL),
 			        TW_OK);
 	assert_int_equal(tw_catalogue_record_rows(c, &number, NULL), TW_OK);

@@ -458,7 +458,7 @@ static void use_names(struct session *s, const char *id)
 
 	assert_int_equal(tw_catalogue_names_set(s->c, &of, 1, NULL), TW_OK);
 	while (more)
-		assert_int_equal(tw_catalogue_names_mark(s->c, s->arena, &more, NULL), TW_OK);
+		assert_int_equal(tw_catalogue_names_mark_stale(s->c, s->arena, &more, NULL), TW_OK);
 }
 
 static void wrong(void *arg, const char *text)
@@ -520,7 +520,7 @@ static void use_traces(struct session *s, const char *id)
 static void use_marks(struct session *s, const char *id)
 {
 	static const char *const tags[] = {"slow", "seen", "slow"};
-	const struct tw_trace_marks marks = {"title", true, true, true, tags, 3};
+	const struct tw_trace_edit marks = {"title", true, true, true, tags, 3};
 	const struct tw_annotation note = {.author = "me",
 	        .text = "here",
 	        .ts_ns = 1,
@@ -533,7 +533,7 @@ static void use_marks(struct session *s, const char *id)
 	char note_id[TW_ID_BYTES];
 	size_t n;
 
-	assert_int_equal(tw_catalogue_trace_mark(s->c, project, id, &marks, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_trace_edit(s->c, project, id, &marks, NULL), TW_OK);
 	assert_int_equal(
 	        tw_catalogue_annotation_add(s->c, project, id, &note, note_id, NULL), TW_OK);
 	assert_int_equal(

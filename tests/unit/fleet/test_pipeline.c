@@ -304,8 +304,7 @@ static enum tw_status run_traces(
 /* A trace that fails leaves the queue: for a while, or for good. */
 static void test_traces_that_fail_leave_the_queue(void **state)
 {
-	struct tw_stage failing = {
-	        .name = "rollup", .marks = tw_stage_rollup.marks, .run = run_traces};
+	struct tw_stage failing = {.name = "rollup", .sql = tw_stage_rollup.sql, .run = run_traces};
 	const struct tw_derive_parts parts = {.catalogue = s.catalogue};
 	struct tw_stage_waiting w;
 
@@ -314,8 +313,7 @@ static void test_traces_that_fail_leave_the_queue(void **state)
 	assert_true(sim_rows(s.db, s.projects[2], 6, 10, DAY0));
 	assert_int_equal(tw_stage_drain(&failing, &parts, NULL, NULL), TW_OK);
 	assert_int_equal(s.n_turns, 10);
-	assert_int_equal(
-	        tw_catalogue_stage_waiting(s.catalogue, failing.marks, "", &w, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_stage_waiting(s.catalogue, failing.sql, "", &w, NULL), TW_OK);
 	assert_int_equal(w.traces, 0);
 	assert_int_equal(w.postponed, 5);
 	assert_string_equal(w.why[0].reason, tw_status_name(TW_IO));

@@ -224,7 +224,7 @@ static const char *next_of(struct session *s, const struct tw_stage *stage, cons
 {
 	static char id[TW_ID_BYTES];
 
-	assert_int_equal(tw_catalogue_stage_next(s->c, stage->marks, after, id, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_stage_next(s->c, stage->sql, after, id, NULL), TW_OK);
 	return id;
 }
 
@@ -283,8 +283,8 @@ static struct tw_named_trace first_waiting(struct session *s)
 	struct tw_named_trace *todo;
 	size_t n;
 
-	assert_int_equal(tw_catalogue_stage_todo(s->c, tw_stage_rollup.marks, s->project, 1,
-	                         s->arena, &todo, &n, NULL),
+	assert_int_equal(tw_catalogue_stage_todo(s->c, tw_stage_rollup.sql, s->project, 1, s->arena,
+	                         &todo, &n, NULL),
 	        TW_OK);
 	assert_int_equal(n, 1);
 	return todo[0];
@@ -293,7 +293,7 @@ static struct tw_named_trace first_waiting(struct session *s)
 static void postpone(struct session *s, const struct tw_named_trace *t)
 {
 	assert_int_equal(
-	        tw_catalogue_stage_postpone(s->c, tw_stage_rollup.marks, t, "io_error", 1000, NULL),
+	        tw_catalogue_stage_postpone(s->c, tw_stage_rollup.sql, t, "io_error", 1000, NULL),
 	        TW_OK);
 }
 
@@ -302,7 +302,7 @@ static void resume(struct session *s, int64_t now_ms)
 	bool more;
 
 	assert_int_equal(
-	        tw_catalogue_stage_resume(s->c, tw_stage_rollup.marks, now_ms, &more, NULL), TW_OK);
+	        tw_catalogue_stage_resume(s->c, tw_stage_rollup.sql, now_ms, &more, NULL), TW_OK);
 }
 
 static void test_what_may_pass_is_tried_again(void **state)
@@ -318,7 +318,7 @@ static void test_what_may_pass_is_tried_again(void **state)
 		postpone(s, &t);
 		assert_int_equal(number(s, "SELECT attempts FROM postponed"), attempts);
 		for (int all = 0; all < 2; all++) {
-			assert_int_equal(tw_catalogue_stage_waiting(s->c, tw_stage_rollup.marks,
+			assert_int_equal(tw_catalogue_stage_waiting(s->c, tw_stage_rollup.sql,
 			                         all ? "" : s->project, &w, NULL),
 			        TW_OK);
 			assert_int_equal(w.traces, 1);
@@ -328,7 +328,7 @@ static void test_what_may_pass_is_tried_again(void **state)
 			assert_true(w.oldest_ms > 0);
 		}
 		assert_int_equal(
-		        tw_catalogue_stage_waiting(s->c, tw_stage_rollup.marks, s->other, &w, NULL),
+		        tw_catalogue_stage_waiting(s->c, tw_stage_rollup.sql, s->other, &w, NULL),
 		        TW_OK);
 		assert_int_equal(w.traces + w.postponed, 0);
 		resume(s, 1001);
@@ -338,7 +338,7 @@ static void test_what_may_pass_is_tried_again(void **state)
 	}
 	assert_true(sim_fold(s->c, s->project, 0, 2, DAY0));
 	assert_int_equal(
-	        tw_catalogue_stage_waiting(s->c, tw_stage_rollup.marks, "", &w, NULL), TW_OK);
+	        tw_catalogue_stage_waiting(s->c, tw_stage_rollup.sql, "", &w, NULL), TW_OK);
 	assert_int_equal(w.traces + w.postponed, 0);
 
 	/* its attempts are remembered for a day */

@@ -30,7 +30,7 @@ struct world {
 	struct trace_fixture f;
 	struct tw_arena *arena;
 	uint64_t *by_method, *by_thread;
-	uint8_t *marks, *is_app;
+	uint8_t *roles, *is_app;
 	struct tw_detect_spec rules[RULES];
 	struct tw_detected found;
 };
@@ -80,10 +80,10 @@ static void tell(struct tw_sink *s)
 	note(s, main, TW_NOTE_section, 700, 950);
 }
 
-static uint64_t by_name(void *arg, struct tw_str name, uint8_t *ret_mark)
+static uint64_t by_name(void *arg, struct tw_str name, uint8_t *ret_role)
 {
 	(void)arg;
-	*ret_mark = tw_detect_mark_of(name);
+	*ret_role = tw_detect_role_of(name);
 	return 0;
 }
 
@@ -97,13 +97,13 @@ static void open_world_of(struct world *w, void (*tell_it)(struct tw_sink *s))
 	assert_int_equal(trace_fixture_write(&w->f, b), TW_OK);
 	w->by_method = tw_arena_zalloc(w->arena, METHODS, sizeof *w->by_method);
 	w->by_thread = tw_arena_zalloc(w->arena, THREADS + 2, sizeof *w->by_thread);
-	w->marks = tw_arena_zalloc(w->arena, METHODS, 1);
+	w->roles = tw_arena_zalloc(w->arena, METHODS, 1);
 	w->is_app = tw_arena_zalloc(w->arena, METHODS, 1);
 	for (uint32_t i = 0; i < w->f.n_methods; i++) {
 		if (tw_str_eq(w->f.methods[i].name, tw_str_of(NAMES[LOCK])))
 			w->by_method[i] = 1 << RULE_LOCK;
 		w->is_app[i] = tw_str_eq(w->f.methods[i].name, tw_str_of(NAMES[APP]));
-		w->marks[i] = tw_detect_mark_of(w->f.methods[i].name);
+		w->roles[i] = tw_detect_role_of(w->f.methods[i].name);
 	}
 	w->rules[RULE_LOCK] = (struct tw_detect_spec){
 	        RULE_LOCK, 10, UINT64_C(1) << TW_NOTE_contention | UINT64_C(1) << TW_NOTE_park};
@@ -127,7 +127,7 @@ static void look_in(struct world *w, const struct tw_deadline *deadline, struct 
 	const struct tw_detect_query query = {.rules = w->rules,
 	        .n_rules = RULES,
 	        .by_method = w->by_method,
-	        .marks = w->marks,
+	        .roles = w->roles,
 	        .is_app = w->is_app,
 	        .n_methods = w->f.n_methods,
 	        .by_thread = w->by_thread,
@@ -265,9 +265,9 @@ static void tell_many_frames(struct tw_sink *s)
 {
 	const uint32_t main = s->ops->track(s, 100, 100, TW_TID_FULL);
 
-	for (int64_t i = 0; i < TW_DETECT_MARKS_MAX + 7; i++)
+	for (int64_t i = 0; i < TW_DETECT_ROLE_CALLS_MAX + 7; i++)
 		call(s, main, DRAW, 10 * i, 10 * i + 5);
-	for (int64_t i = TW_DETECT_MARKS_MAX + 7; i < TW_DETECT_MARKS_MAX + 7 + MANY; i++)
+	for (int64_t i = TW_DETECT_ROLE_CALLS_MAX + 7; i < TW_DETECT_ROLE_CALLS_MAX + 7 + MANY; i++)
 		call(s, main, LOCK, 10 * i, 10 * i + 5);
 }
 
@@ -279,8 +279,8 @@ static void too_many_marks_cost_no_findings(void **state)
 	(void)state;
 	open_world_of(&w, tell_many_frames);
 	look(&w, NULL);
-	assert_int_equal(w.found.cut, TW_CUT_MARKS);
-	assert_int_equal(w.found.n_marked, TW_DETECT_MARKS_MAX);
+	assert_int_equal(w.found.cut, TW_CUT_ROLE_CALLS);
+	assert_int_equal(w.found.n_role_calls, TW_DETECT_ROLE_CALLS_MAX);
 	assert_int_equal(w.found.sums[RULE_LOCK].calls, MANY);
 	close_world(&w);
 }
@@ -307,10 +307,10 @@ static void what_lies_around_a_loop_is_no_message(void **state)
 	(void)state;
 	open_world_of(&w, tell_guard);
 	look(&w, NULL);
-	assert_int_equal(w.found.n_marked, 3);
-	assert_int_equal(w.found.marked[0].mark, TW_MARK_MESSAGE); /* around the frame */
-	assert_int_equal(w.found.marked[1].mark, TW_MARK_FRAME);
-	assert_int_equal(w.found.marked[2].start_ns, 200);
+	assert_int_equal(w.found.n_role_calls, 3);
+	assert_int_equal(w.found.role_calls[0].role, TW_CALL_MESSAGE); /* around the frame */
+	assert_int_equal(w.found.role_calls[1].role, TW_CALL_FRAME);
+	assert_int_equal(w.found.role_calls[2].start_ns, 200);
 	assert_int_equal(
 	        tw_detect_frames(w.f.file, &w.found, &limits, w.arena, &frames, NULL), TW_OK);
 	assert_int_equal(frames.total, 1);
@@ -401,15 +401,15 @@ static void causes_have_a_time_and_a_room(void **state)
 
 /* --- the start --- */
 
-static struct tw_marked mark(const char *name, int64_t from, int64_t to)
+static struct tw_role_call role(const char *name, int64_t from, int64_t to)
 {
-	return (struct tw_marked){from, to - from, 1, 1, tw_detect_mark_of(tw_str_of(name))};
+	return (struct tw_role_call){from, to - from, 1, 1, tw_detect_role_of(tw_str_of(name))};
 }
 
-static void check_phases(
-        struct tw_marked *marked, uint32_t n, const char *const *ids, size_t n_ids, bool cold)
+static void check_phases(struct tw_role_call *role_calls, uint32_t n, const char *const *ids,
+        size_t n_ids, bool cold)
 {
-	const struct tw_detected d = {.marked = marked, .n_marked = n};
+	const struct tw_detected d = {.role_calls = role_calls, .n_role_calls = n};
 	struct tw_start s;
 
 	tw_detect_start(&d, &s);
@@ -424,21 +424,22 @@ static void starts_are_told_apart(void **state)
 	static const char *const all[] = {
 	        "bind", "attach", "providers", "application", "create", "resume", "frame"};
 	static const char *const some[] = {"create", "resume", "frame"};
-	struct tw_marked cold[] = {mark("bindApplication", 10, 100),
-	        mark("com.app.App.attachBaseContext", 12, 20),
-	        mark("com.app.AProvider.onCreate", 22, 30),
-	        mark("com.app.BProvider.onCreate", 32, 40), mark("com.app.App.onCreate", 41, 99),
-	        mark("com.app.MainActivity.attachBaseContext", 101, 102),
-	        mark("performCreate:com.app.MainActivity", 103, 150),
-	        mark("com.app.MainActivity.onCreate", 104, 149),
-	        mark("com.app.MainActivity.onResume", 151, 160),
-	        mark("android.view.Choreographer.doFrame", 170, 200),
-	        mark("com.app.MainActivity.reportFullyDrawn", 300, 310)};
-	struct tw_marked warm[] = {mark("com.app.MainActivity.attachBaseContext", 1, 2),
-	        mark("com.app.MainActivity.onCreate", 4, 9),
-	        mark("com.app.MainActivity.onResume", 10, 12), mark("performTraversals", 20, 30)};
-	struct tw_marked none[] = {mark("android.view.Choreographer.doFrame", 170, 200)};
-	const struct tw_detected d = {.marked = cold, .n_marked = sizeof cold / sizeof *cold};
+	struct tw_role_call cold[] = {role("bindApplication", 10, 100),
+	        role("com.app.App.attachBaseContext", 12, 20),
+	        role("com.app.AProvider.onCreate", 22, 30),
+	        role("com.app.BProvider.onCreate", 32, 40), role("com.app.App.onCreate", 41, 99),
+	        role("com.app.MainActivity.attachBaseContext", 101, 102),
+	        role("performCreate:com.app.MainActivity", 103, 150),
+	        role("com.app.MainActivity.onCreate", 104, 149),
+	        role("com.app.MainActivity.onResume", 151, 160),
+	        role("android.view.Choreographer.doFrame", 170, 200),
+	        role("com.app.MainActivity.reportFullyDrawn", 300, 310)};
+	struct tw_role_call warm[] = {role("com.app.MainActivity.attachBaseContext", 1, 2),
+	        role("com.app.MainActivity.onCreate", 4, 9),
+	        role("com.app.MainActivity.onResume", 10, 12), role("performTraversals", 20, 30)};
+	struct tw_role_call none[] = {role("android.view.Choreographer.doFrame", 170, 200)};
+	const struct tw_detected d = {
+	        .role_calls = cold, .n_role_calls = sizeof cold / sizeof *cold};
 	struct tw_start s;
 
 	(void)state;

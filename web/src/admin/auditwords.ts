@@ -20,7 +20,7 @@ const DONE: Record<string, string> = {
 	'user.create': tr('created an account'), 'user.change': tr('changed an account'), 'user.remove': tr('removed an account'), 'member.set': tr('granted a role'), 'member.remove': tr('removed a role'),
 	'identity.link': tr('linked an account to the provider'), 'identity.unlink': tr('unlinked an account from the provider'),
 	'project.create': tr('created a project'), 'project.delete': tr('deleted a project'), 'project.import': tr('imported a project'), 'mapping.set': tr('sent a mapping'), 'build.commit': tr('set the commit of a build'), 'setting.set': tr('changed a setting'), 'regression.change': tr('updated a regression'), 'anr.change': tr('updated an ANR group'),
-	'trace.mark': tr('edited a trace'), 'trace.delete': tr('deleted a trace'), 'trace.requeue': tr('requested another decode of a trace'), 'upload.delete': tr('deleted an upload'),
+	'trace.edit': tr('edited a trace'), 'trace.delete': tr('deleted a trace'), 'trace.requeue': tr('requested another decode of a trace'), 'upload.delete': tr('deleted an upload'),
 	'annotation.create': tr('annotated a trace'), 'annotation.edit': tr('changed an annotation'), 'annotation.delete': tr('deleted an annotation'),
 	'alert.create': tr('created an alert rule'), 'alert.change': tr('changed an alert rule'), 'alert.remove': tr('removed an alert rule'), 'ticket.create': tr('created a ticket'),
 	'webhook.create': tr('created a webhook'), 'webhook.change': tr('changed a webhook'), 'webhook.remove': tr('removed a webhook'), 'webhook.test': tr('tested a webhook'), 'webhook.redeliver': tr('redelivered a webhook event'), 'webhook.pause': tr('paused a failing webhook'), 'digest.send': tr('sent a digest'),

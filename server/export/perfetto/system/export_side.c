@@ -151,7 +151,7 @@ static struct track_group *track_group_of(struct tw_side *s, uint32_t thread_id,
 
 /* --- events --- */
 
-struct mark { /* an event on a track */
+struct track_event { /* an event on a track */
 	uint32_t thread_id;
 	enum group group;
 	int64_t ts_ns, end_ns; /* in trace time; equal: an instant */
@@ -163,7 +163,7 @@ struct mark { /* an event on a track */
 };
 
 static enum tw_status put_event(
-        struct tw_side *s, int64_t ts_ns, uint64_t track, int type, const struct mark *m)
+        struct tw_side *s, int64_t ts_ns, uint64_t track, int type, const struct track_event *m)
 {
 	TwPerfetto__TracePacket p = TW_PERFETTO__TRACE_PACKET__INIT;
 	TwPerfetto__TrackEvent e = TW_PERFETTO__TRACK_EVENT__INIT;
@@ -193,7 +193,7 @@ static enum tw_status put_event(
 	return tw_track_put(s->out, &p);
 }
 
-static enum tw_status put_mark(struct tw_side *s, const struct mark *m)
+static enum tw_status put_spanning(struct tw_side *s, const struct track_event *m)
 {
 	struct track_group *k = track_group_of(s, m->thread_id, m->group);
 	bool moment = m->end_ns <= m->ts_ns;
@@ -300,11 +300,11 @@ static char *name_or_id(struct tw_side *s, const struct tw_thread_info *t)
 /* The other end of a wait for a lock, a moment later: Perfetto derives a flow's direction from
  * times. */
 static enum tw_status put_holder(
-        struct tw_side *s, const struct mark *waiter, const struct tw_thread_info *holder)
+        struct tw_side *s, const struct track_event *waiter, const struct tw_thread_info *holder)
 {
 	const struct tw_thread_info *t = thread_of(s, waiter->thread_id);
 	char *who = t ? name_or_id(s, t) : NULL;
-	struct mark m = {.thread_id = holder->thread_id,
+	struct track_event m = {.thread_id = holder->thread_id,
 	        .group = LOCKS,
 	        .ts_ns = waiter->ts_ns + (waiter->end_ns > waiter->ts_ns),
 	        .flow = waiter->flow,
@@ -312,11 +312,11 @@ static enum tw_status put_holder(
 
 	m.end_ns = m.ts_ns;
 	m.name = who ? tw_arena_printf(s->scratch, "holds what %s waits for", who) : NULL;
-	return m.name ? put_mark(s, &m) : TW_NOMEM;
+	return m.name ? put_spanning(s, &m) : TW_NOMEM;
 }
 
 /* Begins the flow from the creation of a thread to its first call. */
-static void start_flow(struct tw_side *s, const struct tw_note_row *n, struct mark *m)
+static void start_flow(struct tw_side *s, const struct tw_note_row *n, struct track_event *m)
 {
 	const struct tw_thread_info *t = find_tid(s, n->value);
 
@@ -329,7 +329,7 @@ static void start_flow(struct tw_side *s, const struct tw_note_row *n, struct ma
 
 /* --- notes --- */
 
-static char *mark_name(struct tw_side *s, const struct tw_note_row *n, const char *text)
+static char *event_name(struct tw_side *s, const struct tw_note_row *n, const char *text)
 {
 	const char *kind = tw_note_info(n->kind)->name;
 
@@ -346,20 +346,20 @@ static char *mark_name(struct tw_side *s, const struct tw_note_row *n, const cha
 }
 
 /* Truncates texts to the displayed length of names. */
-static bool make_mark(struct tw_side *s, const struct tw_note_row *n, struct mark *ret)
+static bool make_event(struct tw_side *s, const struct tw_note_row *n, struct track_event *ret)
 {
 	const struct tw_selection *sel = &s->ours->sel;
 	int64_t end = n->dur_ns > 0 ? n->ts_ns + n->dur_ns : n->ts_ns;
 	struct tw_str cut = {n->text.ptr, n->text.len < TEXT_BYTES ? n->text.len : TEXT_BYTES};
 	char *text = tw_track_text(s->scratch, cut);
 
-	*ret = (struct mark){.thread_id = thread_of(s, n->thread_id) ? n->thread_id : 0,
+	*ret = (struct track_event){.thread_id = thread_of(s, n->thread_id) ? n->thread_id : 0,
 	        .group = rules[n->kind].group,
 	        .ts_ns = n->ts_ns > sel->from_ns ? n->ts_ns : sel->from_ns,
 	        .end_ns = end < sel->to_ns ? end : sel->to_ns};
 	if (!text)
 		return false;
-	ret->name = mark_name(s, n, text);
+	ret->name = event_name(s, n, text);
 	if (n->detail.len) {
 		ret->detail_name = "detail";
 		ret->detail = tw_track_text(s->scratch, n->detail);
@@ -369,7 +369,7 @@ static bool make_mark(struct tw_side *s, const struct tw_note_row *n, struct mar
 
 /* The holder of the lock that a thread waits for, if it is another exported thread. */
 static const struct tw_thread_info *holder_of(
-        const struct tw_side *s, const struct tw_note_row *n, const struct mark *m)
+        const struct tw_side *s, const struct tw_note_row *n, const struct track_event *m)
 {
 	const struct tw_thread_info *t =
 	        n->kind == TW_NOTE_contention ? find_tid(s, n->value) : NULL;
@@ -383,17 +383,17 @@ static const struct tw_thread_info *holder_of(
 static enum tw_status put_note(struct tw_side *s, const struct tw_note_row *n)
 {
 	const struct tw_thread_info *holder;
-	struct mark m;
+	struct track_event m;
 	enum tw_status st;
 
-	if (!make_mark(s, n, &m))
+	if (!make_event(s, n, &m))
 		return TW_NOMEM;
 	if (n->kind == TW_NOTE_thread_created)
 		start_flow(s, n, &m);
 	holder = holder_of(s, n, &m);
 	if (holder)
 		m.flow = flow_of(s, n);
-	st = put_mark(s, &m);
+	st = put_spanning(s, &m);
 	return st == TW_OK && holder ? put_holder(s, &m, holder) : st;
 }
 
@@ -480,14 +480,14 @@ static enum tw_status put_scenario(struct tw_side *s)
 {
 	const struct tw_trace_info *i = tw_trace_file_info(s->ours->file);
 	const struct tw_selection *sel = &s->ours->sel;
-	struct mark m = {.group = SCENARIO,
+	struct track_event m = {.group = SCENARIO,
 	        .ts_ns = i->start_ns > sel->from_ns ? i->start_ns : sel->from_ns,
 	        .end_ns = i->end_ns < sel->to_ns ? i->end_ns : sel->to_ns};
 
 	if (!s->ours->facts.scenario[0] || m.end_ns <= m.ts_ns)
 		return TW_OK;
 	m.name = (char *)(uintptr_t)s->ours->facts.scenario;
-	return put_mark(s, &m);
+	return put_spanning(s, &m);
 }
 
 static enum tw_status begin(struct tw_side *s)

@@ -460,18 +460,18 @@ static enum tw_status write_rows(struct tw_fleet_clickhouse *f, const struct tw_
 }
 
 /* Marks traces as counted. The catalogue does not store their cells. */
-static enum tw_status mark(struct tw_catalogue *c, const struct tw_rollup_reading *of, size_t n,
-        struct tw_arena *a, struct tw_err *err)
+static enum tw_status mark_counted(struct tw_catalogue *c, const struct tw_rollup_reading *of,
+        size_t n, struct tw_arena *a, struct tw_err *err)
 {
-	struct tw_rollup_reading *marks = tw_arena_alloc(a, n, sizeof *marks);
+	struct tw_rollup_reading *counted = tw_arena_alloc(a, n, sizeof *counted);
 
-	if (!marks)
+	if (!counted)
 		return tw_oom(err);
 	for (size_t i = 0; i < n; i++)
-		marks[i] = (struct tw_rollup_reading){.project_id = of[i].project_id,
+		counted[i] = (struct tw_rollup_reading){.project_id = of[i].project_id,
 		        .trace_id = of[i].trace_id,
 		        .natives = of[i].natives};
-	return tw_catalogue_rollup_put(c, marks, n, err);
+	return tw_catalogue_rollup_put(c, counted, n, err);
 }
 
 enum tw_status tw_clickhouse_put(
@@ -489,7 +489,7 @@ enum tw_status tw_clickhouse_put(
 	if (r.arena)
 		tw_arena_reset(r.arena);
 	if (st == TW_OK)
-		st = mark(s->catalogue, of, n, r.arena, err);
+		st = mark_counted(s->catalogue, of, n, r.arena, err);
 	for (int i = 0; i < TABLES; i++)
 		tw_buf_done(&r.of[i]);
 	tw_buf_done(&r.dims);
@@ -648,17 +648,17 @@ static enum tw_status write_found(struct tw_fleet_clickhouse *f, const struct tw
 static enum tw_status mark_found(struct tw_catalogue *c, const struct tw_found_trace *of, size_t n,
         int64_t number, struct tw_arena *a, struct tw_err *err)
 {
-	struct tw_found_trace *marks;
+	struct tw_found_trace *counted;
 
 	tw_arena_reset(a);
-	marks = tw_arena_alloc(a, n + 1, sizeof *marks);
-	if (!marks)
+	counted = tw_arena_alloc(a, n + 1, sizeof *counted);
+	if (!counted)
 		return tw_oom(err);
 	for (size_t i = 0; i < n; i++) {
-		marks[i] = of[i];
-		marks[i].n_cells = 0;
+		counted[i] = of[i];
+		counted[i].n_cells = 0;
 	}
-	return tw_catalogue_found_put(c, marks, n, number, err);
+	return tw_catalogue_found_put(c, counted, n, number, err);
 }
 
 enum tw_status tw_clickhouse_put_found(struct tw_fleet_store *s, const struct tw_found_trace *of,

@@ -1,6 +1,6 @@
 /*
- * catalogue_migrate_mark.c - the mark of an unfinished migration, blocking of writers, and number
- * sequences.
+ * catalogue_migrate_begin.c - the record of an unfinished migration, blocking of writers, and
+ * number sequences.
  */
 #include <stdio.h>
 #include <string.h>
@@ -50,7 +50,8 @@ static enum tw_status must_be_empty(struct tw_db *db, struct tw_err *err)
 	return st;
 }
 
-static enum tw_status make_mark(struct tw_catalogue *to, const char *source, struct tw_err *err)
+static enum tw_status insert_migration(
+        struct tw_catalogue *to, const char *source, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
 	enum tw_status st = tw_cat_begin(to, TW_SUBJECT_ACCESS, "", &w, err);
@@ -65,15 +66,15 @@ static enum tw_status make_mark(struct tw_catalogue *to, const char *source, str
 	return tw_cat_end(to, w, st, err);
 }
 
-enum tw_status tw_catalogue_mark_migrating(
+enum tw_status tw_catalogue_begin_migration(
         struct tw_catalogue *to, const char *source, struct tw_err *err)
 {
 	char present[TW_SOURCE_ID] = "";
-	bool marked = false;
-	enum tw_status st = tw_catalogue_migrating(to, &marked, err);
+	bool migrating = false;
+	enum tw_status st = tw_catalogue_migrating(to, &migrating, err);
 
-	if (st == TW_OK && !marked)
-		return make_mark(to, source, err);
+	if (st == TW_OK && !migrating)
+		return insert_migration(to, source, err);
 	if (st == TW_OK)
 		st = tw_cat_read_text(to, present, sizeof present, err,
 		        "SELECT source FROM catalogue_migration", "");
@@ -84,7 +85,7 @@ enum tw_status tw_catalogue_mark_migrating(
 	return st;
 }
 
-enum tw_status tw_catalogue_unmark_migrating(struct tw_catalogue *to, struct tw_err *err)
+enum tw_status tw_catalogue_end_migration(struct tw_catalogue *to, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
 	enum tw_status st = tw_cat_begin(to, TW_SUBJECT_ACCESS, "", &w, err);

@@ -1,4 +1,4 @@
-#include "server/catalogue/storage/storage_mark.h"
+#include "server/catalogue/storage/storage_record.h"
 
 #include <errno.h>
 #include <stdio.h>

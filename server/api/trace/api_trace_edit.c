@@ -7,8 +7,8 @@
 #include "server/catalogue/traces/catalogue_trace.h"
 
 static const struct tw_member members[] = {
-        TW_MEMBER(TW_MEMBER_TEXT, struct tw_trace_marks, title, .max = TW_TITLE_BYTES),
-        TW_MEMBER(TW_MEMBER_FLAG, struct tw_trace_marks, pinned),
+        TW_MEMBER(TW_MEMBER_TEXT, struct tw_trace_edit, title, .max = TW_TITLE_BYTES),
+        TW_MEMBER(TW_MEMBER_FLAG, struct tw_trace_edit, pinned),
         {.name = "tags", .kind = TW_MEMBER_OTHER},
         {0},
 };
@@ -32,7 +32,7 @@ static enum tw_status check_tag(const json_t *item, const char **ret, struct tw_
 }
 
 static enum tw_status read_tags(
-        const json_t *body, struct tw_arena *a, struct tw_trace_marks *m, struct tw_err *err)
+        const json_t *body, struct tw_arena *a, struct tw_trace_edit *m, struct tw_err *err)
 {
 	const json_t *list = json_object_get(body, "tags");
 	const char **tags;
@@ -53,8 +53,8 @@ static enum tw_status read_tags(
 	return st;
 }
 
-static enum tw_status read_marks(
-        struct tw_req *r, const json_t *body, struct tw_trace_marks *m, struct tw_err *err)
+static enum tw_status read_edit(
+        struct tw_req *r, const json_t *body, struct tw_trace_edit *m, struct tw_err *err)
 {
 	enum tw_status st =
 	        tw_members_only(body, members, 1, "only ", " of a trace can be changed", err);
@@ -65,19 +65,19 @@ static enum tw_status read_marks(
 	return st == TW_OK ? read_tags(body, tw_req_arena(r), m, err) : st;
 }
 
-static enum tw_status mark_trace(struct tw_req *r, const json_t *body, struct tw_err *err)
+static enum tw_status edit_trace(struct tw_req *r, const json_t *body, struct tw_err *err)
 {
 	struct tw_catalogue *c = tw_api_catalogue(r);
 	const char *project_id = tw_api_project(r);
-	struct tw_trace_marks marks = {0};
+	struct tw_trace_edit edit = {0};
 	struct tw_trace_row row;
 	const char *id;
 	enum tw_status st = tw_api_trace_id(r, &id, err);
 
 	if (st == TW_OK)
-		st = read_marks(r, body, &marks, err);
+		st = read_edit(r, body, &edit, err);
 	if (st == TW_OK)
-		st = tw_catalogue_trace_mark(c, project_id, id, &marks, err);
+		st = tw_catalogue_trace_edit(c, project_id, id, &edit, err);
 	if (st == TW_OK)
 		tw_record_trace(tw_api_of(r)->recorder, project_id, id);
 	if (st == TW_OK)
@@ -85,8 +85,8 @@ static enum tw_status mark_trace(struct tw_req *r, const json_t *body, struct tw
 	return st == TW_OK ? tw_req_reply_json(r, 200, tw_api_trace(&row), err) : st;
 }
 
-const struct tw_route tw_routes_mark[] = {
+const struct tw_route tw_routes_trace_edit[] = {
         TW_ROUTE("PATCH", "/api/v1/traces/{id}", TW_NEED_WRITE, "Sets a trace's title, pin or tags",
-                .json = mark_trace),
+                .json = edit_trace),
         {0},
 };

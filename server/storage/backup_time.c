@@ -1,4 +1,4 @@
-#include "server/storage/backup_mark.h"
+#include "server/storage/backup_time.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -13,7 +13,7 @@ static void path_of(const char *data_dir, char path[PATH_BYTES])
 	(void)snprintf(path, PATH_BYTES, "%.1480s/backup.done", data_dir);
 }
 
-enum tw_status tw_backup_mark(const char *data_dir, struct tw_err *err)
+enum tw_status tw_backup_record_time(const char *data_dir, struct tw_err *err)
 {
 	char path[PATH_BYTES];
 	bool done;
@@ -29,7 +29,7 @@ enum tw_status tw_backup_mark(const char *data_dir, struct tw_err *err)
 	return done ? TW_OK : TW_IO;
 }
 
-int64_t tw_backup_marked_ms(const char *data_dir)
+int64_t tw_backup_time_ms(const char *data_dir)
 {
 	char path[PATH_BYTES];
 	struct stat s;

@@ -1,5 +1,5 @@
 /*
- * storage_mark.h - data/storage records the location of a data folder's files if it is not the
+ * storage_record.h - data/storage records the location of a data folder's files if it is not the
  * folder.
  *
  * Written by the server (and by `tracewell migrate` for its target), so that tools on the folder
@@ -7,8 +7,8 @@
  * as lost. Contains no secrets.
  * Thread: one.
  */
-#ifndef TW_STORAGE_MARK_H
-#define TW_STORAGE_MARK_H
+#ifndef TW_STORAGE_RECORD_H
+#define TW_STORAGE_RECORD_H
 
 #include "decoder/base/arena.h"
 #include "decoder/base/err.h"
