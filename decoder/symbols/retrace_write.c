@@ -290,7 +290,7 @@ static struct slice unescaped_string(
 	return slice_of(w, (struct tw_str){before.ptr + before.len, what.len});
 }
 
-static void take_mark(uint32_t *flags, struct tw_str id)
+static void set_flag_of(uint32_t *flags, struct tw_str id)
 {
 	if (tw_str_eq(id, TW_STR("com.android.tools.r8.synthesized")))
 		*flags |= RETRACE_SYNTHESIZED;
@@ -315,9 +315,9 @@ static void take_json(struct tw_retrace_writer *w, struct tw_str line)
 	struct tw_str what = tw_str_of(id ? id : "");
 
 	if (m)
-		take_mark(&m->flags, what);
+		set_flag_of(&m->flags, what);
 	else if (c)
-		take_mark(&c->flags, what);
+		set_flag_of(&c->flags, what);
 	if (m && tw_str_eq(what, TW_STR("com.android.tools.r8.residualsignature")))
 		m->residual = unescaped_string(w, line, signature);
 	if (c && tw_str_eq(what, TW_STR("sourceFile")))

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "decoder/formats/anr/anr_marked_text.h"
+#include "decoder/formats/anr/anr_markup.h"
 #include "decoder/formats/anr/anr_scan.h"
 
 enum { NAME_BYTES = 160 };
@@ -79,8 +79,8 @@ static struct tw_str clip(struct tw_str s)
 }
 
 #define ARG(s) (int)(s).len, (s).ptr
-#define METHOD TW_ANR_MARK_METHOD "%.*s" TW_ANR_MARK_END
-#define CLASS  TW_ANR_MARK_CLASS "%.*s" TW_ANR_MARK_END
+#define METHOD TW_ANR_MARKUP_METHOD "%.*s" TW_ANR_MARKUP_END
+#define CLASS  TW_ANR_MARKUP_CLASS "%.*s" TW_ANR_MARKUP_END
 
 static const char *describe_thread(struct classifier *j, uint32_t i)
 {

@@ -41,7 +41,7 @@ struct tw_anr_finding {         /* thread indices are relative to the first of t
 	uint32_t n_chain;
 	uint32_t main_frame; /* the topmost frame of main that belongs to the application */
 	enum tw_anr_end end;
-	const char *verdict; /* with markup: anr_marked_text.h */
+	const char *verdict; /* with markup: anr_markup.h */
 	uint64_t cluster;
 };
 

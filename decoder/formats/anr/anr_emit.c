@@ -3,7 +3,7 @@
 
 #include "decoder/base/native_frame.h"
 #include "decoder/base/order.h"
-#include "decoder/formats/anr/anr_marked_text.h"
+#include "decoder/formats/anr/anr_markup.h"
 #include "decoder/formats/anr/anr_report.h"
 #include "decoder/formats/label.h"
 #include "decoder/formats/stacks.h"

@@ -6,7 +6,7 @@
  * order.
  */
 #include "decoder/formats/anr/anr_report.h"
-#include "decoder/formats/anr/anr_marked_text.h"
+#include "decoder/formats/anr/anr_markup.h"
 
 #include <stdio.h>
 
@@ -76,10 +76,10 @@ static json_t *index_or_null(uint32_t i)
 }
 
 /* The displayed text, and its pieces for renaming with a mapping. */
-static void put_verdict(struct report *r, json_t *o, const char *marked)
+static void put_verdict(struct report *r, json_t *o, const char *with_markup)
 {
-	const char *plain = tw_anr_plain(r->m->arena, marked);
-	struct tw_str rest = tw_str_of(marked);
+	const char *plain = tw_anr_plain(r->m->arena, with_markup);
+	struct tw_str rest = tw_str_of(with_markup);
 	json_t *parts = json_array();
 	enum tw_anr_part kind;
 	struct tw_str part;

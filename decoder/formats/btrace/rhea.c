@@ -53,7 +53,7 @@ static bool take_time(struct tw_str *s, struct line *ret)
 }
 
 /* B or E, alone or before a bar and the process. */
-static bool is_mark(struct tw_str s)
+static bool is_marker(struct tw_str s)
 {
 	if (s.len == 0 || (s.ptr[0] != 'B' && s.ptr[0] != 'E'))
 		return false;
@@ -80,7 +80,7 @@ static bool parse(struct tw_str s, struct line *ret)
 	if (!tw_str_starts(s, TW_STR(": ")))
 		return false;
 	ret->text = tw_str_from(s, 2);
-	return is_mark(ret->text);
+	return is_marker(ret->text);
 }
 
 static bool parse_border(struct tw_str s, struct border *ret)
@@ -125,12 +125,12 @@ int tw_rhea_probe(const uint8_t *head, size_t len, unsigned digits)
 
 static void repair(struct tw_rhea *r, enum tw_repair what, uint64_t offset)
 {
-	r->marks.sink->ops->repair(r->marks.sink, what, offset, 1);
+	r->markers.sink->ops->repair(r->markers.sink, what, offset, 1);
 }
 
-enum tw_status tw_rhea_mark(struct tw_rhea *r, const struct tw_mark *mark, struct tw_err *err)
+enum tw_status tw_rhea_emit(struct tw_rhea *r, const struct tw_marker *marker, struct tw_err *err)
 {
-	return tw_marks_emit(&r->marks, mark, err);
+	return tw_markers_emit(&r->markers, marker, err);
 }
 
 static void set_zero(struct tw_rhea *r, int64_t first_ns)
@@ -144,7 +144,7 @@ static void set_zero(struct tw_rhea *r, int64_t first_ns)
 		r->clock.mono_base_ns = r->zero_ns;
 	else
 		r->clock.boot_base_ns = r->zero_ns;
-	r->marks.sink->ops->clock(r->marks.sink, &r->clock);
+	r->markers.sink->ops->clock(r->markers.sink, &r->clock);
 }
 
 /* The thread of a line without one: the main thread, whose id is the process's. */
@@ -159,28 +159,28 @@ static uint64_t main_tid(const struct tw_rhea *r, struct tw_str text)
 	return r->pid;
 }
 
-static enum tw_status read_mark(
+static enum tw_status read_marker(
         struct tw_rhea *r, const struct line *l, uint64_t offset, struct tw_err *err)
 {
-	struct tw_mark mark = {.offset = offset, .text = l->text};
+	struct tw_marker marker = {.offset = offset, .text = l->text};
 	uint64_t tid = l->tid ? l->tid : main_tid(r, l->text);
 
 	if (!r->have_zero)
 		set_zero(r, l->time_ns);
 	r->events++;
-	mark.ts_ns = l->time_ns - r->zero_ns;
-	if (mark.ts_ns < 0 || tid == 0) {
-		repair(r, mark.ts_ns < 0 ? TW_REPAIR_impossible_time : TW_REPAIR_line_malformed,
+	marker.ts_ns = l->time_ns - r->zero_ns;
+	if (marker.ts_ns < 0 || tid == 0) {
+		repair(r, marker.ts_ns < 0 ? TW_REPAIR_impossible_time : TW_REPAIR_line_malformed,
 		        offset);
 		return TW_OK;
 	}
-	mark.by = tw_tids_get(&r->marks.tids, tid, offset);
-	if (!mark.by)
+	marker.by = tw_tids_get(&r->markers.tids, tid, offset);
+	if (!marker.by)
 		return TW_OK;
 	if (!r->pid && !l->tid)
 		r->pid = (uint32_t)tid;
-	tw_tids_process(&r->marks.tids, mark.by, r->pid);
-	return r->each(r, &mark, err);
+	tw_tids_process(&r->markers.tids, marker.by, r->pid);
+	return r->each(r, &marker, err);
 }
 
 static enum tw_status read_line(void *arg, const struct tw_line *line, struct tw_err *err)
@@ -192,14 +192,14 @@ static enum tw_status read_line(void *arg, const struct tw_line *line, struct tw
 	if (line->text.len == 0)
 		return TW_OK;
 	if (line->ended && !line->too_long && parse(line->text, &l) && l.digits == r->digits)
-		return read_mark(r, &l, line->offset, err);
+		return read_marker(r, &l, line->offset, err);
 	if (!line->too_long && parse_border(line->text, &b)) {
 		if (b.start && !r->pid)
 			r->pid = b.pid;
 		r->ended = !b.start;
 		return TW_OK;
 	}
-	if (!tw_line_is_cut(line, r->marks.sink))
+	if (!tw_line_is_cut(line, r->markers.sink))
 		repair(r, TW_REPAIR_line_malformed, line->offset);
 	return TW_OK;
 }
@@ -208,7 +208,7 @@ enum tw_status tw_rhea_start(struct tw_rhea *r, struct tw_arena *a, const struct
         struct tw_sink *sink, struct tw_err *err)
 {
 	r->clock = (struct tw_clock){.mono_base_ns = -1, .boot_base_ns = -1};
-	if (!tw_marks_init(&r->marks, a, limits, sink) ||
+	if (!tw_markers_init(&r->markers, a, limits, sink) ||
 	        !tw_lines_init(&r->lines, a, LINE_MAX_BYTES, read_line, r))
 		return tw_oom(err);
 	return TW_OK;
@@ -227,5 +227,5 @@ enum tw_status tw_rhea_finish(struct tw_rhea *r, bool cut, struct tw_err *err)
 {
 	if (!r->ended && !cut)
 		repair(r, TW_REPAIR_end_mark_missing, r->lines.offset);
-	return tw_marks_finish(&r->marks, err);
+	return tw_markers_finish(&r->markers, err);
 }

@@ -13,18 +13,18 @@
 #define TW_RHEA_H
 
 #include "decoder/formats/lines.h"
-#include "decoder/formats/markers/marks.h"
+#include "decoder/formats/markers/markers.h"
 
 struct tw_rhea;
-typedef enum tw_status (*tw_rhea_mark_fn)(
-        struct tw_rhea *r, const struct tw_mark *mark, struct tw_err *err);
+typedef enum tw_status (*tw_rhea_marker_fn)(
+        struct tw_rhea *r, const struct tw_marker *marker, struct tw_err *err);
 
 struct tw_rhea { /* first member of a format's state */
-	struct tw_marks marks;
+	struct tw_markers markers;
 	struct tw_lines lines;
 	struct tw_clock clock;
-	tw_rhea_mark_fn each; /* handles a marker: tw_rhea_mark, or a wrapper of it */
-	unsigned digits;      /* of a fraction */
+	tw_rhea_marker_fn each; /* handles a marker: tw_rhea_emit, or a wrapper of it */
+	unsigned digits;        /* of a fraction */
 	bool have_zero, ended;
 	int64_t zero_ns;
 	uint32_t pid; /* 0 until read */
@@ -36,8 +36,8 @@ int tw_rhea_probe(const uint8_t *head, size_t len, unsigned digits);
 enum tw_status tw_rhea_start(struct tw_rhea *r, struct tw_arena *a, const struct tw_limits *limits,
         struct tw_sink *sink, struct tw_err *err) TW_MUST_USE;
 /* Emits the marker to the sink unchanged. */
-enum tw_status tw_rhea_mark(
-        struct tw_rhea *r, const struct tw_mark *mark, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_rhea_emit(
+        struct tw_rhea *r, const struct tw_marker *marker, struct tw_err *err) TW_MUST_USE;
 /* Reads the last line.  Fails if there was no event.  `cut`: as for a format's finish. */
 enum tw_status tw_rhea_end(struct tw_rhea *r, bool cut, struct tw_err *err) TW_MUST_USE;
 /* Emits calls that are still open, and reports a missing end marker. */

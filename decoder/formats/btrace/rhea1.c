@@ -47,12 +47,12 @@ struct rhea1 {
 
 static void repair(struct rhea1 *s, enum tw_repair what, uint64_t offset)
 {
-	s->rhea.marks.sink->ops->repair(s->rhea.marks.sink, what, offset, 1);
+	s->rhea.markers.sink->ops->repair(s->rhea.markers.sink, what, offset, 1);
 }
 
 static struct stack *stack_of(struct rhea1 *s, const struct tw_tid *by)
 {
-	return &s->stacks[by - s->rhea.marks.tids.list];
+	return &s->stacks[by - s->rhea.markers.tids.list];
 }
 
 /* Ends the innermost call. */
@@ -62,14 +62,14 @@ static enum tw_status close_top(
 	struct stack *k = stack_of(s, by);
 	const struct call *c = &k->calls[--k->n];
 
-	return tw_marks_event(&s->rhea.marks,
+	return tw_markers_event(&s->rhea.markers,
 	        &(struct tw_event){.kind = TW_EV_SLICE,
 	                .ts_ns = c->start_ns,
 	                .dur_ns = end_ns > c->start_ns ? end_ns - c->start_ns : 0,
 	                .cpu_ns = -1,
 	                .any_order = c->thrown_ns >= 0, /* its end is known late */
 	                .offset = c->offset,
-	                .track = tw_tids_track(&s->rhea.marks.tids, by),
+	                .track = tw_tids_track(&s->rhea.markers.tids, by),
 	                .sym = c->sym},
 	        err);
 }
@@ -101,33 +101,33 @@ static uint32_t find(const struct stack *k, uint32_t sym)
 }
 
 static enum tw_status enter(
-        struct rhea1 *s, const struct tw_mark *mark, uint32_t sym, struct tw_err *err)
+        struct rhea1 *s, const struct tw_marker *marker, uint32_t sym, struct tw_err *err)
 {
-	struct stack *k = stack_of(s, mark->by);
+	struct stack *k = stack_of(s, marker->by);
 	uint32_t again = k->n;
 	enum tw_status st = TW_OK;
 
 	for (uint32_t i = k->n; i-- > 0 && k->calls[i].thrown_ns >= 0;)
 		if (k->calls[i].sym == sym)
 			again = i;
-	st = unwind(s, mark->by, again, k->last_ns, TW_REPAIR_call_unwound, err);
+	st = unwind(s, marker->by, again, k->last_ns, TW_REPAIR_call_unwound, err);
 	if (st != TW_OK)
 		return st;
 	if (k->hidden || k->n >= MAX_CALLS) {
 		k->hidden++;
-		repair(s, TW_REPAIR_depth_clipped, mark->offset);
+		repair(s, TW_REPAIR_depth_clipped, marker->offset);
 		return TW_OK;
 	}
 	if (!TW_GROW_FROM(FIRST_CALLS, s->arena, k->calls, k->n, k->cap))
 		return tw_oom(err);
-	k->calls[k->n++] = (struct call){mark->ts_ns, -1, mark->offset, sym};
+	k->calls[k->n++] = (struct call){marker->ts_ns, -1, marker->offset, sym};
 	return TW_OK;
 }
 
 static enum tw_status leave(
-        struct rhea1 *s, const struct tw_mark *mark, uint32_t sym, struct tw_err *err)
+        struct rhea1 *s, const struct tw_marker *marker, uint32_t sym, struct tw_err *err)
 {
-	struct stack *k = stack_of(s, mark->by);
+	struct stack *k = stack_of(s, marker->by);
 	uint32_t at = find(k, sym);
 	enum tw_status st;
 
@@ -136,39 +136,39 @@ static enum tw_status leave(
 		return TW_OK;
 	}
 	if (at == k->n) {
-		repair(s, TW_REPAIR_exit_without_enter, mark->offset);
+		repair(s, TW_REPAIR_exit_without_enter, marker->offset);
 		return TW_OK;
 	}
 	if (at > 0 && k->calls[at].thrown_ns >= 0 && k->calls[at - 1].sym == sym)
 		at--;
-	st = unwind(s, mark->by, at + 1, k->last_ns, TW_REPAIR_call_unwound, err);
-	return st == TW_OK ? close_top(s, mark->by, mark->ts_ns, err) : st;
+	st = unwind(s, marker->by, at + 1, k->last_ns, TW_REPAIR_call_unwound, err);
+	return st == TW_OK ? close_top(s, marker->by, marker->ts_ns, err) : st;
 }
 
 static enum tw_status thrown(
-        struct rhea1 *s, const struct tw_mark *mark, uint32_t sym, struct tw_err *err)
+        struct rhea1 *s, const struct tw_marker *marker, uint32_t sym, struct tw_err *err)
 {
-	struct stack *k = stack_of(s, mark->by);
+	struct stack *k = stack_of(s, marker->by);
 	uint32_t at = find(k, sym);
 	enum tw_status st;
 
 	if (k->hidden)
 		return TW_OK;
 	if (at == k->n) {
-		repair(s, TW_REPAIR_exit_without_enter, mark->offset);
+		repair(s, TW_REPAIR_exit_without_enter, marker->offset);
 		return TW_OK;
 	}
 	if (at > 0 && k->calls[at].thrown_ns >= 0 && k->calls[at - 1].sym == sym)
 		at--; /* it left the inner one and now leaves the outer one */
-	st = unwind(s, mark->by, at + 1, k->last_ns, TW_REPAIR_call_unwound, err);
-	k->calls[at].thrown_ns = mark->ts_ns;
+	st = unwind(s, marker->by, at + 1, k->last_ns, TW_REPAIR_call_unwound, err);
+	k->calls[at].thrown_ns = marker->ts_ns;
 	return st;
 }
 
 /* A decimal number is an id of the mapping, anything else the name. */
 static uint32_t symbol(struct rhea1 *s, struct tw_str method)
 {
-	struct tw_sink *sink = s->rhea.marks.sink;
+	struct tw_sink *sink = s->rhea.markers.sink;
 	uint64_t id;
 
 	if (tw_str_u64(method, UINT32_MAX, &id))
@@ -177,7 +177,7 @@ static uint32_t symbol(struct rhea1 *s, struct tw_str method)
 }
 
 /* "SECONDS.FRACTION": CLOCK_MONOTONIC at a line of CLOCK_BOOTTIME. */
-static void read_monotonic(struct rhea1 *s, const struct tw_mark *mark, struct tw_str text)
+static void read_monotonic(struct rhea1 *s, const struct tw_marker *marker, struct tw_str text)
 {
 	struct tw_clock *clock = &s->rhea.clock;
 	struct tw_str fraction = tw_str_trim(text);
@@ -188,43 +188,44 @@ static void read_monotonic(struct rhea1 *s, const struct tw_mark *mark, struct t
 
 	if (fraction.len != 6 || !tw_str_u64(whole, (uint64_t)1 << 33, &seconds) ||
 	        !tw_str_u64(fraction, UINT64_MAX, &micros)) {
-		repair(s, TW_REPAIR_line_malformed, mark->offset);
+		repair(s, TW_REPAIR_line_malformed, marker->offset);
 		return;
 	}
-	mono_ns = (int64_t)(seconds * 1000000000 + micros * 1000) - mark->ts_ns;
+	mono_ns = (int64_t)(seconds * 1000000000 + micros * 1000) - marker->ts_ns;
 	clock->mono_base_ns = mono_ns >= 0 ? mono_ns : -1;
-	s->rhea.marks.sink->ops->clock(s->rhea.marks.sink, clock);
+	s->rhea.markers.sink->ops->clock(s->rhea.markers.sink, clock);
 }
 
-static enum tw_status read_event(struct tw_rhea *r, const struct tw_mark *mark, struct tw_err *err)
+static enum tw_status read_event(
+        struct tw_rhea *r, const struct tw_marker *marker, struct tw_err *err)
 {
 	static const struct tw_str clock_line = {"monotonic_time: ", sizeof "monotonic_time: " - 1};
 	struct rhea1 *s = (struct rhea1 *)(void *)r;
-	struct tw_str rest = mark->text;
+	struct tw_str rest = marker->text;
 	uint32_t sym;
 
 	if (!tw_str_eq(tw_str_split(&rest, '|'), TW_STR("B")))
-		return tw_rhea_mark(r, mark, err);
+		return tw_rhea_emit(r, marker, err);
 	(void)tw_str_split(&rest, '|');
 	if (tw_str_starts(rest, clock_line)) {
-		read_monotonic(s, mark, tw_str_from(rest, clock_line.len));
+		read_monotonic(s, marker, tw_str_from(rest, clock_line.len));
 		return TW_OK;
 	}
 	if (rest.len < 3 || rest.ptr[1] != ':' || !strchr("BET", rest.ptr[0]) || !rest.ptr[0])
-		return tw_rhea_mark(r, mark, err);
-	if (mark->ts_ns > r->marks.last_ns)
-		r->marks.last_ns = mark->ts_ns;
+		return tw_rhea_emit(r, marker, err);
+	if (marker->ts_ns > r->markers.last_ns)
+		r->markers.last_ns = marker->ts_ns;
 	sym = symbol(s, tw_str_from(rest, 2));
 	if (rest.ptr[0] == 'B')
-		return enter(s, mark, sym, err);
-	return rest.ptr[0] == 'E' ? leave(s, mark, sym, err) : thrown(s, mark, sym, err);
+		return enter(s, marker, sym, err);
+	return rest.ptr[0] == 'E' ? leave(s, marker, sym, err) : thrown(s, marker, sym, err);
 }
 
-static enum tw_status each(struct tw_rhea *r, const struct tw_mark *mark, struct tw_err *err)
+static enum tw_status each(struct tw_rhea *r, const struct tw_marker *marker, struct tw_err *err)
 {
-	enum tw_status st = read_event(r, mark, err);
+	enum tw_status st = read_event(r, marker, err);
 
-	stack_of((struct rhea1 *)(void *)r, mark->by)->last_ns = mark->ts_ns;
+	stack_of((struct rhea1 *)(void *)r, marker->by)->last_ns = marker->ts_ns;
 	return st;
 }
 
@@ -255,7 +256,7 @@ static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_er
 static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 {
 	struct rhea1 *s = state;
-	struct tw_marks *m = &s->rhea.marks;
+	struct tw_markers *m = &s->rhea.markers;
 	enum tw_status st = tw_rhea_end(&s->rhea, cut, err);
 
 	for (uint32_t i = 0; st == TW_OK && i < m->tids.n; i++)

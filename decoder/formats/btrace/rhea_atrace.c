@@ -21,7 +21,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	struct tw_rhea *r = state;
 
 	r->digits = 9;
-	r->each = tw_rhea_mark;
+	r->each = tw_rhea_emit;
 	return tw_rhea_start(r, a, limits, sink, err);
 }
 

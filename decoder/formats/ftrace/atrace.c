@@ -19,7 +19,7 @@
 
 enum { PREAMBLE_MAX_BYTES = TW_PROBE_BYTES, FILTER_BYTES = 4096, MAX_CRS = 4 };
 
-enum part { PREAMBLE, AFTER_MARK, TEXT, ZLIB };
+enum part { PREAMBLE, AFTER_TRACE_LINE, TEXT, ZLIB };
 
 struct atrace {
 	struct tw_ftrace trace;
@@ -27,16 +27,16 @@ struct atrace {
 	struct tw_arena *arena;
 	struct tw_limits limits;
 	enum part part;
-	bool marked; /* the line was "TRACE:" */
-	uint64_t mark_offset;
+	bool has_trace_line; /* the line was "TRACE:" */
+	uint64_t trace_line_offset;
 	struct tw_inflate *zlib;
-	uint8_t head[2]; /* after the mark */
+	uint8_t head[2]; /* after the "TRACE:" line */
 	unsigned n_head;
 	unsigned crs, pending; /* "\r" to remove before each "\n"; those not passed on yet */
 };
 
 /* More of them than shells add do not come from a shell: one may belong to the line's end. */
-static bool is_mark(struct tw_str line)
+static bool is_trace_line(struct tw_str line)
 {
 	for (int i = 0; i < MAX_CRS && line.len && line.ptr[line.len - 1] == '\r'; i++)
 		line.len--;
@@ -67,7 +67,7 @@ static int probe(const uint8_t *head, size_t len)
 		struct tw_str line = tw_str_split(&rest, '\n');
 		int verdict;
 
-		if (is_mark(line) || tw_str_starts(tw_str_trim(line), TW_STR("# tracer: ")))
+		if (is_trace_line(line) || tw_str_starts(tw_str_trim(line), TW_STR("# tracer: ")))
 			return 90;
 		if (line.len && memchr(line.ptr, '\0', line.len))
 			return 0;
@@ -88,9 +88,9 @@ static enum tw_status read_line(void *arg, const struct tw_line *line, struct tw
 		return tw_ftrace_line(&s->trace, line, err);
 	if (line->offset > PREAMBLE_MAX_BYTES) {
 		s->part = TEXT;
-	} else if (is_mark(line->text)) {
-		s->marked = true;
-		s->mark_offset = line->offset;
+	} else if (is_trace_line(line->text)) {
+		s->has_trace_line = true;
+		s->trace_line_offset = line->offset;
 		return TW_OK;
 	}
 	if ((line->text.len && line->text.ptr[0] == '#') || tw_ftrace_parse(line->text, &e))
@@ -111,7 +111,7 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	return TW_OK;
 }
 
-/* Line by line, as a stream may begin after the mark. */
+/* Line by line, as a stream may begin after the "TRACE:" line. */
 static enum tw_status push_preamble(
         struct atrace *s, const uint8_t **p, size_t *n, struct tw_err *err)
 {
@@ -121,9 +121,9 @@ static enum tw_status push_preamble(
 
 	*p += take;
 	*n -= take;
-	if (s->marked && s->part == PREAMBLE) {
-		s->part = AFTER_MARK;
-		s->crs = (unsigned)(s->lines.offset - s->mark_offset - sizeof "TRACE:");
+	if (s->has_trace_line && s->part == PREAMBLE) {
+		s->part = AFTER_TRACE_LINE;
+		s->crs = (unsigned)(s->lines.offset - s->trace_line_offset - sizeof "TRACE:");
 	}
 	return st;
 }
@@ -176,7 +176,7 @@ static enum tw_status start_text(struct atrace *s, struct tw_err *err)
 	return tw_lines_push(&s->lines, s->head, s->n_head, err);
 }
 
-/* The two bytes after the mark show what follows. */
+/* The two bytes after the "TRACE:" line show what follows. */
 static enum tw_status push_head(struct atrace *s, const uint8_t **p, size_t *n, struct tw_err *err)
 {
 	while (s->n_head < 2 && *n) {
@@ -196,7 +196,7 @@ static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_er
 	while (st == TW_OK && n) {
 		if (s->part == PREAMBLE) {
 			st = push_preamble(s, &p, &n, err);
-		} else if (s->part == AFTER_MARK) {
+		} else if (s->part == AFTER_TRACE_LINE) {
 			st = push_head(s, &p, &n, err);
 		} else {
 			return s->part == TEXT ? tw_lines_push(&s->lines, p, n, err)
@@ -209,8 +209,8 @@ static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_er
 static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 {
 	struct atrace *s = state;
-	struct tw_sink *sink = s->trace.marks.sink;
-	enum tw_status st = s->part == AFTER_MARK ? start_text(s, err) : TW_OK;
+	struct tw_sink *sink = s->trace.markers.sink;
+	enum tw_status st = s->part == AFTER_TRACE_LINE ? start_text(s, err) : TW_OK;
 	enum tw_lines_end how = cut ? TW_LINES_CUT : TW_LINES_OPEN;
 
 	if (s->zlib) /* truncation is counted below */

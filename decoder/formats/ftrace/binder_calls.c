@@ -13,7 +13,7 @@ struct tw_binder_transaction {
 	bool reply, one_way;
 };
 
-static bool prepare(struct tw_binder_calls *b, struct tw_marks *m)
+static bool prepare(struct tw_binder_calls *b, struct tw_markers *m)
 {
 	if (!b->list) {
 		b->serving = tw_arena_zalloc(m->arena, TRANSACTIONS, sizeof *b->serving);
@@ -42,7 +42,7 @@ static uint64_t *served_by(struct tw_binder_calls *b, const struct tw_tid *k)
 	return &b->serving[k->tid & (TRANSACTIONS - 1)];
 }
 
-static enum tw_status emit(struct tw_marks *m, enum tw_note_kind kind,
+static enum tw_status emit(struct tw_markers *m, enum tw_note_kind kind,
         const struct tw_binder_transaction *call, int64_t end_ns, struct tw_err *err)
 {
 	struct tw_note note = {.kind = kind,
@@ -53,10 +53,10 @@ static enum tw_status emit(struct tw_marks *m, enum tw_note_kind kind,
 	        .offset = call->offset};
 
 	(void)tw_tids_track(&m->tids, call->to); /* the other end is a thread of the trace */
-	return note.track ? tw_marks_note(m, &note, err) : TW_OK;
+	return note.track ? tw_markers_note(m, &note, err) : TW_OK;
 }
 
-enum tw_status tw_binder_sent(struct tw_binder_calls *b, struct tw_marks *m,
+enum tw_status tw_binder_sent(struct tw_binder_calls *b, struct tw_markers *m,
         const struct tw_binder_event *ev, struct tw_err *err)
 {
 	struct tw_binder_transaction t = {.id = ev->id,
@@ -82,7 +82,7 @@ enum tw_status tw_binder_sent(struct tw_binder_calls *b, struct tw_marks *m,
 	return TW_OK;
 }
 
-enum tw_status tw_binder_received(struct tw_binder_calls *b, struct tw_marks *m,
+enum tw_status tw_binder_received(struct tw_binder_calls *b, struct tw_markers *m,
         const struct tw_binder_event *ev, struct tw_err *err)
 {
 	struct tw_binder_transaction *t;

@@ -10,7 +10,7 @@
 #ifndef TW_BINDER_CALLS_H
 #define TW_BINDER_CALLS_H
 
-#include "decoder/formats/markers/marks.h"
+#include "decoder/formats/markers/markers.h"
 
 struct tw_binder_transaction;
 
@@ -27,9 +27,9 @@ struct tw_binder_event {
 	bool reply, one_way; /* of the event that sends */
 };
 
-enum tw_status tw_binder_sent(struct tw_binder_calls *b, struct tw_marks *m,
+enum tw_status tw_binder_sent(struct tw_binder_calls *b, struct tw_markers *m,
         const struct tw_binder_event *ev, struct tw_err *err) TW_MUST_USE;
-enum tw_status tw_binder_received(struct tw_binder_calls *b, struct tw_marks *m,
+enum tw_status tw_binder_received(struct tw_binder_calls *b, struct tw_markers *m,
         const struct tw_binder_event *ev, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -14,12 +14,12 @@ bool tw_ftrace_init(struct tw_ftrace *f, struct tw_arena *a, const struct tw_lim
         struct tw_sink *sink)
 {
 	f->clock = (struct tw_clock){.mono_base_ns = -1, .boot_base_ns = -1};
-	return tw_marks_init(&f->marks, a, limits, sink);
+	return tw_markers_init(&f->markers, a, limits, sink);
 }
 
 static void repair(struct tw_ftrace *f, enum tw_repair what, uint64_t offset, uint64_t n)
 {
-	f->marks.sink->ops->repair(f->marks.sink, what, offset, n);
+	f->markers.sink->ops->repair(f->markers.sink, what, offset, n);
 }
 
 static enum tw_status malformed(struct tw_ftrace *f, uint64_t offset)
@@ -66,10 +66,10 @@ static struct tw_str comm(struct tw_str args, struct tw_str key)
 static struct tw_tid *named_thread(
         struct tw_ftrace *f, uint64_t tid, struct tw_str name, uint64_t offset)
 {
-	struct tw_tid *k = tw_tids_get(&f->marks.tids, tid, offset);
+	struct tw_tid *k = tw_tids_get(&f->markers.tids, tid, offset);
 
 	if (k && !tw_str_eq(name, TW_STR("<...>")))
-		tw_tids_name(&f->marks.tids, k, name);
+		tw_tids_name(&f->markers.tids, k, name);
 	return k;
 }
 
@@ -103,7 +103,7 @@ static enum tw_status read_switch(
 	if (!word_number(left, prev_key, &prev) || !word(left, TW_STR(" prev_state="), &state) ||
 	        !word_number(right, next_key, &next))
 		return malformed(f, l->offset);
-	return tw_sched_switch(&f->marks, &ev,
+	return tw_sched_switch(&f->markers, &ev,
 	        named_thread(f, prev, comm(left, prev_key), l->offset), state,
 	        named_thread(f, next, comm(right, next_key), l->offset), err);
 }
@@ -125,7 +125,7 @@ static enum tw_status read_wake(struct tw_ftrace *f, const struct line_event *l,
 		return malformed(f, l->offset);
 	if (word_number(args, TW_STR(" success="), &success) && success == 0)
 		return TW_OK;
-	return tw_sched_wake(&f->marks, &ev, l->by,
+	return tw_sched_wake(&f->markers, &ev, l->by,
 	        named_thread(f, tid, comm(args, key), l->offset), comm(args, key), err);
 }
 
@@ -150,7 +150,7 @@ static enum tw_status read_blocked(
 	first = tw_str_split(&args, ' ');
 	if (!tw_str_u64(first, UINT32_MAX, &tid))
 		return malformed(f, l->offset);
-	k = tw_tids_get(&f->marks.tids, tid, l->offset);
+	k = tw_tids_get(&f->markers.tids, tid, l->offset);
 	if (k && k->state != TW_RUN_RUNNING && k->state != TW_RUN_RUNNABLE)
 		tw_sched_blocked(k, iowait != 0, caller);
 	return TW_OK;
@@ -159,7 +159,7 @@ static enum tw_status read_blocked(
 static enum tw_status emit_counter(struct tw_ftrace *f, const struct line_event *l,
         struct tw_str what, uint64_t value, struct tw_err *err)
 {
-	return tw_marks_note(&f->marks,
+	return tw_markers_note(&f->markers,
 	        &(struct tw_note){.kind = TW_NOTE_counter,
 	                .ts_ns = l->ts_ns,
 	                .dur_ns = -1,
@@ -245,7 +245,7 @@ static bool seconds(struct tw_str s, int64_t *ret_ns)
 static void emit_clock(struct tw_ftrace *f)
 {
 	f->clock_emitted = true;
-	f->marks.sink->ops->clock(f->marks.sink, &f->clock);
+	f->markers.sink->ops->clock(f->markers.sink, &f->clock);
 }
 
 /* "trace_event_clock_sync: parent_ts=S" is CLOCK_MONOTONIC at the line, 0: the same clock;
@@ -270,7 +270,7 @@ static enum tw_status read_sync(
 	if (tw_str_starts(what, TW_STR("realtime_ts=")) &&
 	        tw_str_u64(tw_str_from(what, 12), INT64_MAX, &realtime_ms))
 		tw_detail_int(&d, "realtime_ms", (int64_t)realtime_ms);
-	return tw_marks_note(&f->marks,
+	return tw_markers_note(&f->markers,
 	        &(struct tw_note){.kind = TW_NOTE_instant,
 	                .ts_ns = l->ts_ns,
 	                .dur_ns = -1,
@@ -291,15 +291,16 @@ static struct tw_str without_caller(struct tw_str text)
 	return at < text.len && at < 32 ? tw_str_from(text, at + 2) : text;
 }
 
-static enum tw_status read_mark(struct tw_ftrace *f, const struct line_event *l, struct tw_err *err)
+static enum tw_status read_marker(
+        struct tw_ftrace *f, const struct line_event *l, struct tw_err *err)
 {
 	static const struct tw_str sync = {
 	        "trace_event_clock_sync: ", sizeof "trace_event_clock_sync: " - 1};
-	struct tw_mark mark = {l->ts_ns, l->offset, l->by, without_caller(l->e.args)};
+	struct tw_marker marker = {l->ts_ns, l->offset, l->by, without_caller(l->e.args)};
 
-	if (tw_str_starts(mark.text, sync))
-		return read_sync(f, l, tw_str_from(mark.text, sync.len), err);
-	return l->by ? tw_marks_emit(&f->marks, &mark, err) : TW_OK;
+	if (tw_str_starts(marker.text, sync))
+		return read_sync(f, l, tw_str_from(marker.text, sync.len), err);
+	return l->by ? tw_markers_emit(&f->markers, &marker, err) : TW_OK;
 }
 
 /* transaction=7 [dest_node=1 dest_proc=2 dest_thread=3 reply=0 flags=0x10 code=0x1] */
@@ -328,7 +329,7 @@ static enum tw_status read_binder_sent(
 		return malformed(f, l->offset);
 	ev.reply = reply != 0;
 	ev.one_way = memchr(odd, flags.ptr[flags.len - 1], sizeof odd - 1) != NULL; /* bit 0 */
-	return tw_binder_sent(&f->binder, &f->marks, &ev, err);
+	return tw_binder_sent(&f->binder, &f->markers, &ev, err);
 }
 
 static enum tw_status read_binder_received(
@@ -338,7 +339,7 @@ static enum tw_status read_binder_received(
 
 	if (!binder_event(l, &ev))
 		return malformed(f, l->offset);
-	return tw_binder_received(&f->binder, &f->marks, &ev, err);
+	return tw_binder_received(&f->binder, &f->markers, &ev, err);
 }
 
 static const struct handler {
@@ -349,7 +350,7 @@ static const struct handler {
 	{                                                                                          \
 		{name, sizeof(name) - 1}, read                                                     \
 	}
-        H("tracing_mark_write", read_mark),
+        H("tracing_mark_write", read_marker),
         H("sched_switch", read_switch),
         H("sched_waking", read_wake),
         H("sched_wakeup", read_wake),
@@ -360,8 +361,8 @@ static const struct handler {
         H("cpu_frequency", read_frequency),
         H("cpu_frequency_limits", read_limits),
         H("clock_set_rate", read_clock_rate),
-        H("print", read_mark),
-        H("0", read_mark),
+        H("print", read_marker),
+        H("0", read_marker),
 #undef H
 };
 
@@ -386,9 +387,9 @@ static enum tw_status read_event(struct tw_ftrace *f, struct line_event *l, stru
 		repair(f, TW_REPAIR_impossible_time, l->offset, 1);
 		return TW_OK;
 	}
-	l->by = tw_tids_get(&f->marks.tids, l->e.tid, l->offset);
+	l->by = tw_tids_get(&f->markers.tids, l->e.tid, l->offset);
 	if (l->by) {
-		tw_tids_process(&f->marks.tids, l->by, l->e.tgid);
+		tw_tids_process(&f->markers.tids, l->by, l->e.tgid);
 		(void)named_thread(f, l->e.tid, l->e.task, l->offset);
 	}
 	/* a clock sync line is more precise than the first event, so it is waited for */
@@ -452,9 +453,9 @@ static bool read_listing(struct tw_ftrace *f, const struct tw_line *line)
 	if (!tw_str_u64(pid, UINT32_MAX, &p) || !tw_str_starts(text, TW_STR("task/")) ||
 	        !tw_str_u64(tw_str_from(text, 5), UINT32_MAX, &t))
 		return false;
-	k = tw_tids_get(&f->marks.tids, t, line->offset);
+	k = tw_tids_get(&f->markers.tids, t, line->offset);
 	if (k)
-		tw_tids_process(&f->marks.tids, k, (uint32_t)p);
+		tw_tids_process(&f->markers.tids, k, (uint32_t)p);
 	return true;
 }
 
@@ -469,7 +470,7 @@ enum tw_status tw_ftrace_line(struct tw_ftrace *f, const struct tw_line *line, s
 		text.len -= 3;
 	if (text.len == 0)
 		return TW_OK;
-	if (text.ptr[0] != '#' && tw_line_is_cut(line, f->marks.sink))
+	if (text.ptr[0] != '#' && tw_line_is_cut(line, f->markers.sink))
 		return TW_OK;
 	if (text.ptr[0] != '#' && !line->too_long && tw_ftrace_parse(text, &l.e))
 		return read_event(f, &l, err);
@@ -487,9 +488,9 @@ enum tw_status tw_ftrace_line(struct tw_ftrace *f, const struct tw_line *line, s
 
 enum tw_status tw_ftrace_finish(struct tw_ftrace *f, struct tw_err *err)
 {
-	enum tw_status st = tw_marks_finish(&f->marks, err);
+	enum tw_status st = tw_markers_finish(&f->markers, err);
 
 	if (f->have_zero && !f->clock_emitted)
 		emit_clock(f);
-	return st == TW_OK ? tw_sched_finish(&f->marks, err) : st;
+	return st == TW_OK ? tw_sched_finish(&f->markers, err) : st;
 }

@@ -4,7 +4,7 @@
  *   TASK-TID (TGID) [CPU] FLAGS SECONDS.FRACTION: EVENT: ARGUMENTS
  *
  * (TGID) and FLAGS are missing on old kernels.  TASK may contain anything, so the leftmost split at
- * which the rest matches is used.  Markers go to marks.h, scheduler events to sched.h, binder
+ * which the rest matches is used.  Markers go to markers.h, scheduler events to sched.h, binder
  * calls to binder_calls.h, CPU frequencies become counters; other events are recognised and
  * dropped.  Time 0 is the full second
  * before the second of the first event, so that slightly earlier lines have non-negative times.
@@ -19,7 +19,7 @@
 enum { TW_FTRACE_LINE_MAX = 16 << 10 };
 
 struct tw_ftrace {
-	struct tw_marks marks;
+	struct tw_markers markers;
 	struct tw_binder_calls binder;
 	struct tw_clock clock;
 	bool have_zero, clock_emitted; /* the zero may also come from data next to the lines */

@@ -13,7 +13,8 @@ static const char *const words[] = {[TW_RUN_UNKNOWN] = "",
         [TW_RUN_DEAD] = "dead"};
 
 /* Ends the current state at ts_ns and emits it. */
-static enum tw_status leave(struct tw_marks *m, struct tw_tid *k, int64_t ts_ns, struct tw_err *err)
+static enum tw_status leave(
+        struct tw_markers *m, struct tw_tid *k, int64_t ts_ns, struct tw_err *err)
 {
 	struct tw_detail d;
 	struct tw_note note = {.kind = TW_NOTE_state,
@@ -33,10 +34,10 @@ static enum tw_status leave(struct tw_marks *m, struct tw_tid *k, int64_t ts_ns,
 	}
 	note.detail = tw_detail_text(&d);
 	note.track = tw_tids_track(&m->tids, k);
-	return note.track ? tw_marks_note(m, &note, err) : TW_OK;
+	return note.track ? tw_markers_note(m, &note, err) : TW_OK;
 }
 
-static enum tw_status enter(struct tw_marks *m, struct tw_tid *k, enum tw_run_state state,
+static enum tw_status enter(struct tw_markers *m, struct tw_tid *k, enum tw_run_state state,
         const struct tw_sched_event *ev, struct tw_err *err)
 {
 	enum tw_status st = leave(m, k, ev->ts_ns, err);
@@ -72,13 +73,13 @@ static enum tw_run_state state_of(struct tw_str letters)
 	}
 }
 
-static void see(struct tw_marks *m, const struct tw_sched_event *ev)
+static void see(struct tw_markers *m, const struct tw_sched_event *ev)
 {
 	if (ev->ts_ns > m->last_ns)
 		m->last_ns = ev->ts_ns;
 }
 
-enum tw_status tw_sched_switch(struct tw_marks *m, const struct tw_sched_event *ev,
+enum tw_status tw_sched_switch(struct tw_markers *m, const struct tw_sched_event *ev,
         struct tw_tid *prev, struct tw_str prev_state, struct tw_tid *next, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
@@ -91,8 +92,8 @@ enum tw_status tw_sched_switch(struct tw_marks *m, const struct tw_sched_event *
 	return st;
 }
 
-enum tw_status tw_sched_wake(struct tw_marks *m, const struct tw_sched_event *ev, struct tw_tid *by,
-        struct tw_tid *woken, struct tw_str woken_name, struct tw_err *err)
+enum tw_status tw_sched_wake(struct tw_markers *m, const struct tw_sched_event *ev,
+        struct tw_tid *by, struct tw_tid *woken, struct tw_str woken_name, struct tw_err *err)
 {
 	enum tw_status st;
 
@@ -104,7 +105,7 @@ enum tw_status tw_sched_wake(struct tw_marks *m, const struct tw_sched_event *ev
 	st = enter(m, woken, TW_RUN_RUNNABLE, ev, err);
 	if (st != TW_OK)
 		return st;
-	return tw_marks_note(m,
+	return tw_markers_note(m,
 	        &(struct tw_note){.kind = TW_NOTE_wakeup,
 	                .track = by && by->tid ? tw_tids_track(&m->tids, by) : 0,
 	                .ts_ns = ev->ts_ns,
@@ -125,7 +126,7 @@ void tw_sched_blocked(struct tw_tid *k, int32_t iowait, struct tw_str caller)
 	k->blocked_in[n] = '\0';
 }
 
-enum tw_status tw_sched_finish(struct tw_marks *m, struct tw_err *err)
+enum tw_status tw_sched_finish(struct tw_markers *m, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 

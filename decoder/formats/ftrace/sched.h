@@ -8,7 +8,7 @@
 #ifndef TW_SCHED_H
 #define TW_SCHED_H
 
-#include "decoder/formats/markers/marks.h"
+#include "decoder/formats/markers/markers.h"
 
 struct tw_sched_event {
 	int64_t ts_ns;
@@ -17,15 +17,16 @@ struct tw_sched_event {
 };
 
 /* prev or next may be NULL: unknown. */
-enum tw_status tw_sched_switch(struct tw_marks *m, const struct tw_sched_event *ev,
+enum tw_status tw_sched_switch(struct tw_markers *m, const struct tw_sched_event *ev,
         struct tw_tid *prev, struct tw_str prev_state, struct tw_tid *next,
         struct tw_err *err) TW_MUST_USE;
 /* `by` woke `woken`. */
-enum tw_status tw_sched_wake(struct tw_marks *m, const struct tw_sched_event *ev, struct tw_tid *by,
-        struct tw_tid *woken, struct tw_str woken_name, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_sched_wake(struct tw_markers *m, const struct tw_sched_event *ev,
+        struct tw_tid *by, struct tw_tid *woken, struct tw_str woken_name,
+        struct tw_err *err) TW_MUST_USE;
 /* Records where `k` is blocked, as reported by the kernel: iowait 0 or 1, a function. */
 void tw_sched_blocked(struct tw_tid *k, int32_t iowait, struct tw_str caller);
 /* Ends all open states at the latest time. */
-enum tw_status tw_sched_finish(struct tw_marks *m, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_sched_finish(struct tw_markers *m, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -53,7 +53,7 @@ struct systrace {
 
 static void repair(struct systrace *s, enum tw_repair what, uint64_t offset)
 {
-	s->trace.marks.sink->ops->repair(s->trace.marks.sink, what, offset, 1);
+	s->trace.markers.sink->ops->repair(s->trace.markers.sink, what, offset, 1);
 }
 
 static bool has(struct tw_str s, const char *what)
@@ -112,7 +112,7 @@ static unsigned words(struct tw_str row, struct tw_str *piece, unsigned most)
 
 static void name_thread(struct systrace *s, uint32_t pid, uint64_t tid, struct tw_str name)
 {
-	struct tw_tids *t = &s->trace.marks.tids;
+	struct tw_tids *t = &s->trace.markers.tids;
 	struct tw_tid *k;
 
 	/* a phone has thousands of threads: leave space for those with events */
@@ -151,7 +151,7 @@ static enum tw_status read_process(
 		return TW_OK;
 	}
 	name_thread(s, (uint32_t)pid, pid, w[8]);
-	return tw_marks_note(&s->trace.marks,
+	return tw_markers_note(&s->trace.markers,
 	        &(struct tw_note){.kind = TW_NOTE_process,
 	                .dur_ns = -1,
 	                .value = (int64_t)pid,

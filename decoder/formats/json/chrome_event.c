@@ -18,14 +18,14 @@ enum { NAME_BYTES = 1024, ID_BITS = 31 };
 struct event { /* strings point into its text, or into root */
 	struct tw_chrome_fields fields;
 	const json_t *root; /* NULL: its kind needs no more than the fields */
-	struct tw_mark mark;
+	struct tw_marker marker;
 	uint32_t pid;
 	struct tw_str cat;
 };
 
 static void repair(struct tw_chrome *c, enum tw_repair what, uint64_t offset)
 {
-	struct tw_sink *sink = c->trace->marks.sink;
+	struct tw_sink *sink = c->trace->markers.sink;
 
 	sink->ops->repair(sink, what, offset, 1);
 }
@@ -141,8 +141,8 @@ static struct tw_tid *thread_of(struct tw_chrome *c, struct event *e)
 {
 	const struct tw_chrome_value *v = field(e, TW_CHROME_TID);
 	uint64_t tid = thread_number(v, ((uint64_t)1 << 53) - 1);
-	struct tw_tid *k = tw_tids_get_in(&c->trace->marks.tids, e->pid, tid, e->mark.offset);
-	struct tw_sink *sink = c->trace->marks.sink;
+	struct tw_tid *k = tw_tids_get_in(&c->trace->markers.tids, e->pid, tid, e->marker.offset);
+	struct tw_sink *sink = c->trace->markers.sink;
 	int64_t n;
 
 	if (k && !k->named && v->kind == TW_CHROME_TEXT && !tw_chrome_i64(v, &n)) {
@@ -166,21 +166,21 @@ static bool time_of(struct tw_chrome *c, struct event *e)
 	int64_t ns;
 
 	if (!micros(field(e, TW_CHROME_TS), &ns)) {
-		(void)malformed(c, e->mark.offset);
+		(void)malformed(c, e->marker.offset);
 		return false;
 	}
 	if (!c->trace->have_zero) {
 		c->trace->have_zero = c->own_zero = true;
 		c->trace->zero_ns = ns > LEAD_NS ? ns - LEAD_NS : 0;
 	}
-	e->mark.ts_ns = ns - c->trace->zero_ns;
-	if (e->mark.ts_ns < 0) {
+	e->marker.ts_ns = ns - c->trace->zero_ns;
+	if (e->marker.ts_ns < 0) {
 		repair(c, c->own_zero ? TW_REPAIR_impossible_time : TW_REPAIR_clock_unknown,
-		        e->mark.offset);
+		        e->marker.offset);
 		return false;
 	}
 	if (c->events == 0)
-		c->first_ns = e->mark.ts_ns;
+		c->first_ns = e->marker.ts_ns;
 	return true;
 }
 
@@ -190,10 +190,10 @@ static enum tw_status emit_flow(struct tw_chrome *c, const struct event *e, uint
         enum tw_flow_step step, struct tw_err *err)
 {
 	const struct tw_flow_point p = {.id = id,
-	        .ts_ns = e->mark.ts_ns,
-	        .offset = e->mark.offset,
-	        .thread = e->mark.by,
-	        .name = e->mark.text};
+	        .ts_ns = e->marker.ts_ns,
+	        .offset = e->marker.offset,
+	        .thread = e->marker.by,
+	        .name = e->marker.text};
 
 	return tw_flows_emit(&c->flows, &p, step, TW_FLOW_BY_STEP, err);
 }
@@ -205,8 +205,8 @@ static enum tw_status read_flow(
 	uint64_t h;
 
 	if (!id_of(field(e, TW_CHROME_ID), &id))
-		return malformed(c, e->mark.offset);
-	h = hash(hash((uint64_t)id * 0x9E3779B97F4A7C15u, e->cat), e->mark.text);
+		return malformed(c, e->marker.offset);
+	h = hash(hash((uint64_t)id * 0x9E3779B97F4A7C15u, e->cat), e->marker.text);
 	return emit_flow(c, e, h,
 	        phase == 's'   ? TW_FLOW_BEGIN
 	        : phase == 't' ? TW_FLOW_STEP
@@ -254,7 +254,7 @@ TW_ORDER_BY(by_time, struct tw_chrome_edge, TW_RISING(ts_ns), TW_RISING(seq))
 /* Emits the n earliest. */
 static enum tw_status emit_edges(struct tw_chrome *c, uint32_t n, struct tw_err *err)
 {
-	struct tw_marks *m = &c->trace->marks;
+	struct tw_markers *m = &c->trace->markers;
 	enum tw_status st = TW_OK;
 
 	if (c->n_edges == 0)
@@ -264,16 +264,16 @@ static enum tw_status emit_edges(struct tw_chrome *c, uint32_t n, struct tw_err 
 	c->unsorted = false;
 	for (uint32_t i = 0; st == TW_OK && i < n; i++) {
 		const struct tw_chrome_edge *e = &c->edges[i];
-		const struct tw_mark mark = {.ts_ns = e->ts_ns,
+		const struct tw_marker marker = {.ts_ns = e->ts_ns,
 		        .offset = e->offset,
 		        .by = e->by,
 		        .text = e->fact,
 		        .sym = e->sym};
 
 		if (e->ends)
-			st = tw_marks_end(m, &mark, e->cpu_ns, err);
+			st = tw_markers_end(m, &marker, e->cpu_ns, err);
 		else if (e->sym)
-			st = tw_marks_begin(m, &mark, e->cpu_ns, err);
+			st = tw_markers_begin(m, &marker, e->cpu_ns, err);
 		else
 			e->by->hidden++; /* the name is at a limit: its end must not close another
 			                  * call */
@@ -286,27 +286,27 @@ static enum tw_status emit_edges(struct tw_chrome *c, uint32_t n, struct tw_err 
 static enum tw_status read_edge(
         struct tw_chrome *c, const struct event *e, bool ends, struct tw_err *err)
 {
-	struct tw_marks *m = &c->trace->marks;
-	struct tw_chrome_edge edge = {.ts_ns = e->mark.ts_ns,
+	struct tw_markers *m = &c->trace->markers;
+	struct tw_chrome_edge edge = {.ts_ns = e->marker.ts_ns,
 	        .cpu_ns = cpu_of(e, TW_CHROME_TTS),
-	        .offset = e->mark.offset,
-	        .by = e->mark.by,
+	        .offset = e->marker.offset,
+	        .by = e->marker.by,
 	        .seq = c->seq++,
 	        .ends = ends};
 	struct tw_fact fact;
 	enum tw_status st = TW_OK;
 
-	if (!ends && tw_fact_of(e->mark.text, &fact)) {
-		edge.fact.ptr = tw_arena_str(m->arena, e->mark.text);
-		edge.fact.len = e->mark.text.len;
+	if (!ends && tw_fact_of(e->marker.text, &fact)) {
+		edge.fact.ptr = tw_arena_str(m->arena, e->marker.text);
+		edge.fact.len = e->marker.text.len;
 	}
 	if (edge.fact.len && !edge.fact.ptr)
 		return tw_oom(err);
 	if (!ends)
-		edge.sym = tw_marks_name(m, e->mark.text);
+		edge.sym = tw_markers_name(m, e->marker.text);
 	if (c->n_edges == TW_CHROME_WINDOW)
 		st = emit_edges(c, TW_CHROME_WINDOW / 2, err);
-	if (st == TW_OK && !TW_GROW(c->trace->marks.arena, c->edges, c->n_edges, c->cap_edges))
+	if (st == TW_OK && !TW_GROW(c->trace->markers.arena, c->edges, c->n_edges, c->cap_edges))
 		st = tw_oom(err);
 	if (st != TW_OK)
 		return st;
@@ -317,22 +317,22 @@ static enum tw_status read_edge(
 
 static enum tw_status read_call(struct tw_chrome *c, const struct event *e, struct tw_err *err)
 {
-	struct tw_marks *m = &c->trace->marks;
+	struct tw_markers *m = &c->trace->markers;
 	struct tw_event ev = {.kind = TW_EV_SLICE,
-	        .ts_ns = e->mark.ts_ns,
+	        .ts_ns = e->marker.ts_ns,
 	        .cpu_ns = cpu_of(e, TW_CHROME_TDUR),
-	        .offset = e->mark.offset};
+	        .offset = e->marker.offset};
 
 	if (!micros(field(e, TW_CHROME_DUR), &ev.dur_ns) || ev.dur_ns < 0)
 		ev.dur_ns = 0;
 	if (ev.cpu_ns > ev.dur_ns)
 		ev.cpu_ns = ev.dur_ns;
-	ev.track = tw_tids_track(&m->tids, e->mark.by);
+	ev.track = tw_tids_track(&m->tids, e->marker.by);
 	ev.sym = m->sink->ops->name(
-	        m->sink, e->mark.text.len ? e->mark.text : TW_STR("[empty slice name]"));
+	        m->sink, e->marker.text.len ? e->marker.text : TW_STR("[empty slice name]"));
 	if (ev.ts_ns + ev.dur_ns > m->last_ns)
 		m->last_ns = ev.ts_ns + ev.dur_ns;
-	return tw_marks_event(m, &ev, err);
+	return tw_markers_event(m, &ev, err);
 }
 
 /* --- instants, counters, samples --- */
@@ -343,35 +343,35 @@ static enum tw_status emit_moment(
 	struct tw_str scope = word(e, TW_CHROME_S);
 	bool of_thread = scope.len == 0 || scope.ptr[0] == 't';
 	struct tw_note note = {.kind = kind,
-	        .ts_ns = e->mark.ts_ns,
+	        .ts_ns = e->marker.ts_ns,
 	        .dur_ns = -1,
-	        .offset = e->mark.offset,
-	        .text = e->mark.text};
+	        .offset = e->marker.offset,
+	        .text = e->marker.text};
 	struct tw_detail d;
 
 	d.len = 0;
 	if (of_thread)
-		note.track = tw_tids_track(&c->trace->marks.tids, e->mark.by);
+		note.track = tw_tids_track(&c->trace->markers.tids, e->marker.by);
 	else if (scope.ptr[0] == 'p')
 		tw_detail_int(&d, "pid", tw_pid_number(e->pid));
 	tw_detail_str(&d, "category", e->cat);
 	note.detail = tw_detail_text(&d);
-	return tw_marks_note(&c->trace->marks, &note, err);
+	return tw_markers_note(&c->trace->markers, &note, err);
 }
 
 static enum tw_status emit_counter(struct tw_chrome *c, const struct event *e, struct tw_str name,
         const json_t *value, struct tw_err *err)
 {
 	struct tw_note note = {.kind = TW_NOTE_counter,
-	        .ts_ns = e->mark.ts_ns,
+	        .ts_ns = e->marker.ts_ns,
 	        .dur_ns = -1,
-	        .offset = e->mark.offset,
+	        .offset = e->marker.offset,
 	        .text = name};
 	char exact[32];
 	struct tw_detail d;
 
 	if (!tw_json_i64(value, &note.value))
-		return malformed(c, e->mark.offset);
+		return malformed(c, e->marker.offset);
 	d.len = 0;
 	if (tw_pid_number(e->pid))
 		tw_detail_int(&d, "pid", tw_pid_number(e->pid));
@@ -380,7 +380,7 @@ static enum tw_status emit_counter(struct tw_chrome *c, const struct event *e, s
 		tw_detail_str(&d, "exact", tw_str_of(exact));
 	}
 	note.detail = tw_detail_text(&d);
-	return tw_marks_note(&c->trace->marks, &note, err);
+	return tw_markers_note(&c->trace->markers, &note, err);
 }
 
 /* Each member of args is a separate series; a single one gets the counter's name. */
@@ -393,15 +393,16 @@ static enum tw_status read_counter(struct tw_chrome *c, const struct event *e, s
 	json_t *v;
 
 	if (!json_is_object(args))
-		return malformed(c, e->mark.offset);
+		return malformed(c, e->marker.offset);
 	json_object_foreach(args, key, v)
 	{
 		char name[NAME_BYTES];
-		bool alone = json_object_size(args) == 1 &&
-		             (strcmp(key, "value") == 0 || tw_str_eq(tw_str_of(key), e->mark.text));
-		int n = snprintf(name, sizeof name, "%.*s%s%.*s%s%s%s", (int)e->mark.text.len,
-		        e->mark.text.ptr, id.len ? "[" : "", (int)id.len, id.ptr, id.len ? "]" : "",
-		        alone ? "" : " ", alone ? "" : key);
+		bool alone =
+		        json_object_size(args) == 1 &&
+		        (strcmp(key, "value") == 0 || tw_str_eq(tw_str_of(key), e->marker.text));
+		int n = snprintf(name, sizeof name, "%.*s%s%.*s%s%s%s", (int)e->marker.text.len,
+		        e->marker.text.ptr, id.len ? "[" : "", (int)id.len, id.ptr,
+		        id.len ? "]" : "", alone ? "" : " ", alone ? "" : key);
 		size_t len = n < (int)sizeof name ? (size_t)n : sizeof name - 1;
 
 		st = emit_counter(c, e, (struct tw_str){name, len}, v, err);
@@ -420,8 +421,9 @@ static bool key_of(const struct event *e, char phase, struct tw_span_key *ret)
 	const json_t *local = json_object_get(id2, "local");
 	struct tw_chrome_value id = tw_chrome_value_of(global ? global : local);
 
-	*ret = (struct tw_span_key){
-	        .pid = global ? 0 : e->pid, .name = e->mark.text, .by_name = e->mark.text.len > 0};
+	*ret = (struct tw_span_key){.pid = global ? 0 : e->pid,
+	        .name = e->marker.text,
+	        .by_name = e->marker.text.len > 0};
 	if (phase == 'b' || phase == 'e')
 		ret->track = e->cat.len ? e->cat : TW_STR("async");
 	if (!global && !local)
@@ -432,24 +434,24 @@ static bool key_of(const struct event *e, char phase, struct tw_span_key *ret)
 static enum tw_status read_span(
         struct tw_chrome *c, const struct event *e, char phase, struct tw_err *err)
 {
-	struct tw_marks *m = &c->trace->marks;
+	struct tw_markers *m = &c->trace->markers;
 	struct tw_span_key key;
 
 	if (!key_of(e, phase, &key))
-		return malformed(c, e->mark.offset);
-	return phase == 'b' || phase == 'S' ? tw_marks_begin_span(m, &e->mark, &key, err)
-	                                    : tw_marks_end_span(m, &e->mark, &key, err);
+		return malformed(c, e->marker.offset);
+	return phase == 'b' || phase == 'S' ? tw_markers_begin_span(m, &e->marker, &key, err)
+	                                    : tw_markers_end_span(m, &e->marker, &key, err);
 }
 
 /* --- names --- */
 
 static enum tw_status read_name(struct tw_chrome *c, struct event *e, struct tw_err *err)
 {
-	struct tw_marks *m = &c->trace->marks;
+	struct tw_markers *m = &c->trace->markers;
 	struct tw_str name = tw_json_text_of(json_object_get(e->root, "args"), "name");
 	struct tw_tid *k;
 
-	if (tw_str_eq(e->mark.text, TW_STR("thread_name")) && name.len) {
+	if (tw_str_eq(e->marker.text, TW_STR("thread_name")) && name.len) {
 		k = thread_of(c, e);
 		if (k && !k->named)
 			m->sink->ops->thread_name(m->sink, e->pid, k->tid, name);
@@ -457,13 +459,13 @@ static enum tw_status read_name(struct tw_chrome *c, struct event *e, struct tw_
 			k->named = true;
 		return TW_OK;
 	}
-	if (!tw_str_eq(e->mark.text, TW_STR("process_name")) || name.len == 0)
+	if (!tw_str_eq(e->marker.text, TW_STR("process_name")) || name.len == 0)
 		return TW_OK;
-	return tw_marks_note(m,
+	return tw_markers_note(m,
 	        &(struct tw_note){.kind = TW_NOTE_process,
 	                .dur_ns = -1,
 	                .value = tw_pid_number(e->pid),
-	                .offset = e->mark.offset,
+	                .offset = e->marker.offset,
 	                .text = name},
 	        err);
 }
@@ -553,18 +555,18 @@ static enum tw_status read_event(struct tw_chrome *c, struct event *e, struct tw
 
 	e->pid = process_of(e);
 	e->cat = word(e, TW_CHROME_CAT);
-	e->mark.text = word(e, TW_CHROME_NAME);
+	e->marker.text = word(e, TW_CHROME_NAME);
 	if (is(phase, IGNORED))
 		return TW_OK;
 	if (!is(phase, KNOWN))
-		return malformed(c, e->mark.offset);
+		return malformed(c, e->marker.offset);
 	if (phase == 'M')
 		return read_name(c, e, err);
 	if (!time_of(c, e))
 		return TW_OK;
 	c->events++;
-	e->mark.by = thread_of(c, e);
-	if (!e->mark.by)
+	e->marker.by = thread_of(c, e);
+	if (!e->marker.by)
 		return TW_OK; /* at the limit, which was counted */
 	if (is(phase, CALL))
 		count_process(c, e->pid);
@@ -622,7 +624,7 @@ static enum tw_status each_piece(void *arg, enum tw_chrome_piece what, struct tw
 	if (what == TW_CHROME_KERNEL)
 		return read_kernel(c, text, offset, err);
 	e.root = NULL;
-	e.mark = (struct tw_mark){.offset = offset};
+	e.marker = (struct tw_marker){.offset = offset};
 	if (what == TW_CHROME_EVENT &&
 	        tw_chrome_fields_read(text, &c->key_cache, &e.fields) == text.len &&
 	        !needs_tree(&e))
@@ -653,7 +655,7 @@ static enum tw_status each_plain(
 	if (*ret_used == 0)
 		return TW_OK;
 	e.root = NULL;
-	e.mark = (struct tw_mark){.offset = offset};
+	e.marker = (struct tw_marker){.offset = offset};
 	return read_event(c, &e, err);
 }
 
@@ -664,9 +666,9 @@ static enum tw_status each_line(void *arg, const struct tw_line *line, struct tw
 
 bool tw_chrome_init(struct tw_chrome *c, struct tw_arena *a, struct tw_ftrace *trace)
 {
-	*c = (struct tw_chrome){.trace = trace, .flows = {.arena = a, .marks = &trace->marks}};
-	trace->marks.any_order = true;
-	return tw_chrome_text_init(&c->text, a, trace->marks.sink, each_piece, each_plain, c) &&
+	*c = (struct tw_chrome){.trace = trace, .flows = {.arena = a, .markers = &trace->markers}};
+	trace->markers.any_order = true;
+	return tw_chrome_text_init(&c->text, a, trace->markers.sink, each_piece, each_plain, c) &&
 	       tw_lines_init(&c->kernel, a, TW_FTRACE_LINE_MAX, each_line, c);
 }
 

@@ -440,7 +440,7 @@ static enum tw_status read_token(
 enum tw_status tw_json_stream_push(
         struct tw_json_stream *s, const uint8_t *p, size_t n, struct tw_err *err)
 {
-	static const uint8_t mark[] = {0xEF, 0xBB, 0xBF}; /* a byte order mark */
+	static const uint8_t bom[] = {0xEF, 0xBB, 0xBF}; /* a byte order bom */
 	enum tw_status st = TW_OK;
 
 	for (size_t i = 0; st == TW_OK && i < n && s->part != TW_JSON_DAMAGED;) {
@@ -449,8 +449,8 @@ enum tw_status tw_json_stream_push(
 		st = read_token(s, p + i, n - i, &used, err);
 		if (st == TW_OK && used == 0) {
 			used = 1;
-			if (s->depth || s->part != TW_JSON_AT_VALUE || s->offset >= sizeof mark ||
-			        p[i] != mark[s->offset])
+			if (s->depth || s->part != TW_JSON_AT_VALUE || s->offset >= sizeof bom ||
+			        p[i] != bom[s->offset])
 				st = take(s, (char)p[i], err);
 			if (s->part == TW_JSON_DAMAGED)
 				s->sink->ops->repair(

@@ -15,15 +15,15 @@ static bool skip(struct tw_str *s, struct tw_str prefix)
 	return true;
 }
 
-/* Removes the part before `mark`, and `mark`, from *s; false if there is no mark. */
-static bool before(struct tw_str *s, struct tw_str mark, struct tw_str *ret)
+/* Removes the part before `separator`, and `separator`, from *s; false if there is no separator. */
+static bool before(struct tw_str *s, struct tw_str separator, struct tw_str *ret)
 {
-	size_t at = tw_str_find(*s, mark);
+	size_t at = tw_str_find(*s, separator);
 
 	if (at == s->len)
 		return false;
 	*ret = (struct tw_str){s->ptr, at};
-	*s = tw_str_from(*s, at + mark.len);
+	*s = tw_str_from(*s, at + separator.len);
 	return true;
 }
 
@@ -136,13 +136,13 @@ static bool monitor(struct tw_str s, struct tw_fact *f)
 /* "Lock contention on NAME (owner tid: TID)" */
 static bool lock(struct tw_str s, struct tw_fact *f)
 {
-	static const struct tw_str mark = {" (owner tid: ", sizeof " (owner tid: " - 1};
-	size_t at = tw_str_find_last(s, mark);
+	static const struct tw_str separator = {" (owner tid: ", sizeof " (owner tid: " - 1};
+	size_t at = tw_str_find_last(s, separator);
 	struct tw_str rest;
 
 	if (at == s.len)
 		return false;
-	rest = tw_str_from(s, at + mark.len);
+	rest = tw_str_from(s, at + separator.len);
 	f->text = (struct tw_str){s.ptr, at};
 	return skip_number(&rest, &f->value) && tw_str_eq(rest, TW_STR(")"));
 }

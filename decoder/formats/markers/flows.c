@@ -28,7 +28,7 @@ static bool prepare(struct tw_flows *f)
 /* The link that leads to the flow, or the end of its chain. */
 static uint32_t *find(struct tw_flows *f, uint64_t id)
 {
-	uint32_t *link = &f->chains[tw_hash_id(id, f->marks->salt) & (CHAINS - 1)];
+	uint32_t *link = &f->chains[tw_hash_id(id, f->markers->salt) & (CHAINS - 1)];
 
 	while (*link && f->list[*link - 1].id != id)
 		link = &f->list[*link - 1].next;
@@ -42,7 +42,7 @@ static struct tw_flow point_of(struct tw_flows *f, const struct tw_flow_point *p
 	        .offset = p->offset,
 	        .tid = p->thread ? (int64_t)p->thread->tid : -1,
 	        .pid = p->thread ? p->thread->pid : 0,
-	        .track = p->thread ? tw_tids_track(&f->marks->tids, p->thread) : 0};
+	        .track = p->thread ? tw_tids_track(&f->markers->tids, p->thread) : 0};
 }
 
 static enum tw_status emit(struct tw_flows *f, const struct tw_flow *from, const struct tw_flow *to,
@@ -58,14 +58,14 @@ static enum tw_status emit(struct tw_flows *f, const struct tw_flow *from, const
 	struct tw_detail d;
 
 	if (note.dur_ns < 0) {
-		f->marks->sink->ops->repair(f->marks->sink, TW_REPAIR_time_fell, to->offset, 1);
+		f->markers->sink->ops->repair(f->markers->sink, TW_REPAIR_time_fell, to->offset, 1);
 		note.dur_ns = 0;
 	}
 	d.len = 0;
 	if (to->pid && to->pid != from->pid)
 		tw_detail_int(&d, "to_pid", tw_pid_number(to->pid));
 	note.detail = tw_detail_text(&d);
-	return tw_marks_note(f->marks, &note, err);
+	return tw_markers_note(f->markers, &note, err);
 }
 
 static void release(struct tw_flows *f, uint32_t *link)
@@ -103,7 +103,8 @@ static void open_at(struct tw_flows *f, uint32_t *link, const struct tw_flow *po
 	uint32_t next;
 
 	if (at == 0) {
-		f->marks->sink->ops->repair(f->marks->sink, TW_REPAIR_note_limit, point->offset, 1);
+		f->markers->sink->ops->repair(
+		        f->markers->sink, TW_REPAIR_note_limit, point->offset, 1);
 		return;
 	}
 	next = f->list[at - 1].next;
@@ -133,12 +134,12 @@ enum tw_status tw_flows_emit(struct tw_flows *f, const struct tw_flow_point *p,
 		return tw_oom(err);
 	point = point_of(f, p);
 	link = find(f, p->id);
-	f->marks->emitted++;
+	f->markers->emitted++;
 	if (step != TW_FLOW_BEGIN && *link)
 		st = join(f, *link, p, &point, rule, err);
 	else if (step != TW_FLOW_BEGIN && rule == TW_FLOW_BY_STEP)
-		f->marks->sink->ops->repair(
-		        f->marks->sink, TW_REPAIR_exit_without_enter, p->offset, 1);
+		f->markers->sink->ops->repair(
+		        f->markers->sink, TW_REPAIR_exit_without_enter, p->offset, 1);
 	if (step == TW_FLOW_END && *link)
 		release(f, link);
 	else if (step != TW_FLOW_END)

@@ -9,7 +9,7 @@
 #ifndef TW_FLOWS_H
 #define TW_FLOWS_H
 
-#include "decoder/formats/markers/marks.h"
+#include "decoder/formats/markers/markers.h"
 
 enum { TW_FLOWS_MAX = 1 << 16 };
 
@@ -25,9 +25,9 @@ struct tw_flow_point {
 
 struct tw_flow; /* an open flow */
 
-struct tw_flows { /* zeroed except arena and marks */
+struct tw_flows { /* zeroed except arena and markers */
 	struct tw_arena *arena;
-	struct tw_marks *marks;
+	struct tw_markers *markers;
 	struct tw_flow *list; /* NULL until the first begins */
 	uint32_t *chains;
 	uint32_t used, free_list;

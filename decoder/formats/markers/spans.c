@@ -1,4 +1,4 @@
-#include "decoder/formats/markers/marks.h"
+#include "decoder/formats/markers/markers.h"
 
 #include <string.h>
 

@@ -33,7 +33,7 @@ struct perfetto {
 	bool inside;
 	struct tw_perfetto_clocks clocks;
 	struct tw_perfetto_intern texts;
-	struct tw_marks marks;
+	struct tw_markers markers;
 	struct tw_perfetto_tracks tracks;
 	struct tw_flows flows;
 	struct tw_perfetto_ftrace ftrace;
@@ -50,7 +50,7 @@ static const struct {
 } counters[] = {{3, "resident kB"}, {7, "swapped kB"}, {10, "oom score"}};
 enum { COUNTERS = sizeof counters / sizeof *counters, MAX_FIELD = 10 };
 
-static enum tw_status emit_process(struct tw_marks *m, struct tw_pb message, int64_t ts_ns,
+static enum tw_status emit_process(struct tw_markers *m, struct tw_pb message, int64_t ts_ns,
         uint64_t offset, struct tw_err *err)
 {
 	int64_t value[MAX_FIELD + 1] = {0};
@@ -76,13 +76,13 @@ static enum tw_status emit_process(struct tw_marks *m, struct tw_pb message, int
 		        .detail = tw_detail_text(&d)};
 
 		if (has[counters[i].field])
-			st = tw_marks_note(m, &note, err);
+			st = tw_markers_note(m, &note, err);
 	}
 	return st;
 }
 
 /* A ProcessStats: emits the counters present for each of its processes. */
-static enum tw_status emit_stats(struct tw_marks *m, struct tw_pb message, int64_t ts_ns,
+static enum tw_status emit_stats(struct tw_markers *m, struct tw_pb message, int64_t ts_ns,
         uint64_t offset, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
@@ -284,7 +284,7 @@ static enum tw_status emit_async(struct perfetto *s, const struct tw_perfetto_se
 {
 	char text[ASYNC_TRACK_BYTES];
 	const struct tw_perfetto_legacy *l = &e->legacy;
-	struct tw_mark mark = {.ts_ns = ev->ts_ns,
+	struct tw_marker marker = {.ts_ns = ev->ts_ns,
 	        .offset = ev->offset,
 	        .by = tw_perfetto_tracks_owner(&s->tracks, k)};
 	struct tw_span_key key = {.pid = l->local ? k->pid : 0,
@@ -294,8 +294,9 @@ static enum tw_status emit_async(struct perfetto *s, const struct tw_perfetto_se
 
 	if (l->nests)
 		key.track = async_track(s, q, e, text);
-	return e->type == TW_PERFETTO_ASYNC_BEGIN ? tw_marks_begin_span(&s->marks, &mark, &key, err)
-	                                          : tw_marks_end_span(&s->marks, &mark, &key, err);
+	return e->type == TW_PERFETTO_ASYNC_BEGIN
+	               ? tw_markers_begin_span(&s->markers, &marker, &key, err)
+	               : tw_markers_end_span(&s->markers, &marker, &key, err);
 }
 
 static enum tw_status emit_event(struct perfetto *s, const struct tw_perfetto_sequence *q,
@@ -462,7 +463,7 @@ static enum tw_status take_timed(struct perfetto *s, struct tw_perfetto_sequence
 
 	switch (p->payload.number) {
 	case 9:
-		return has_time ? emit_stats(&s->marks, message, ts_ns, p->offset, err) : TW_OK;
+		return has_time ? emit_stats(&s->markers, message, ts_ns, p->offset, err) : TW_OK;
 	case 54:
 		return take_profile(s, q, p, err);
 	case 66:
@@ -574,19 +575,20 @@ static enum tw_status start(void *state, struct tw_arena *a, const struct tw_lim
 	s->sequences.arena = a;
 	s->sequences.salt = limits->hash_salt;
 	tw_perfetto_intern_init(&s->texts, a, limits, sink);
-	if (!tw_marks_init(&s->marks, a, limits, sink))
+	if (!tw_markers_init(&s->markers, a, limits, sink))
 		return tw_oom(err);
-	s->marks.any_order = true; /* only packets of one sequence are in order */
-	s->flows = (struct tw_flows){.arena = a, .marks = &s->marks};
-	tw_perfetto_tracks_init(&s->tracks, a, limits, &s->marks, &s->texts);
+	s->markers.any_order = true; /* only packets of one sequence are in order */
+	s->flows = (struct tw_flows){.arena = a, .markers = &s->markers};
+	tw_perfetto_tracks_init(&s->tracks, a, limits, &s->markers, &s->texts);
 	s->ftrace = (struct tw_perfetto_ftrace){.arena = a,
-	        .marks = &s->marks,
+	        .markers = &s->markers,
 	        .texts = &s->texts,
 	        .clocks = &s->clocks,
 	        .tracks = &s->tracks};
 	s->stacks = (struct tw_perfetto_stacks){
-	        .sink = sink, .marks = &s->marks, .texts = &s->texts, .tracks = &s->tracks};
-	s->frames = (struct tw_perfetto_frames){.arena = a, .marks = &s->marks, .texts = &s->texts};
+	        .sink = sink, .markers = &s->markers, .texts = &s->texts, .tracks = &s->tracks};
+	s->frames =
+	        (struct tw_perfetto_frames){.arena = a, .markers = &s->markers, .texts = &s->texts};
 	s->stacks.samples = tw_samples_new(a, limits, sink);
 	return s->stacks.samples ? TW_OK : tw_oom(err);
 }
@@ -616,8 +618,8 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	if (st == TW_OK)
 		st = tw_perfetto_frames_finish(&s->frames, err);
 	if (st == TW_OK)
-		st = tw_marks_finish(&s->marks, err);
-	if (st == TW_OK && s->n_profiles && s->marks.emitted == 0 &&
+		st = tw_markers_finish(&s->markers, err);
+	if (st == TW_OK && s->n_profiles && s->markers.emitted == 0 &&
 	        tw_samples_count(s->stacks.samples) == 0)
 		return tw_fail(err, TW_UNSUPPORTED,
 		        "this Perfetto trace contains a heap profile without timing; open it in "

@@ -45,7 +45,7 @@ static const char *const JANKS[] = {"none", "compositor scheduling", "prediction
 
 static void repair(struct tw_perfetto_frames *s, enum tw_repair what, uint64_t offset)
 {
-	s->marks->sink->ops->repair(s->marks->sink, what, offset, 1);
+	s->markers->sink->ops->repair(s->markers->sink, what, offset, 1);
 }
 
 /* --- output --- */
@@ -87,7 +87,7 @@ static enum tw_status emit(struct tw_perfetto_frames *s, const struct tw_perfett
 		tw_detail_str(&d, "presented", tw_str_of(PRESENTED[f->presented]));
 	add_janks(&d, f->janks);
 	note.detail = tw_detail_text(&d);
-	return tw_marks_note(s->marks, &note, err);
+	return tw_markers_note(s->markers, &note, err);
 }
 
 /* --- open frames --- */
@@ -95,7 +95,7 @@ static enum tw_status emit(struct tw_perfetto_frames *s, const struct tw_perfett
 /* The link that leads to the open frame of a cookie, or the end of its chain. */
 static uint32_t *link_of(const struct tw_perfetto_frames *s, int64_t cookie)
 {
-	uint64_t h = tw_hash_id((uint64_t)cookie, s->marks->salt);
+	uint64_t h = tw_hash_id((uint64_t)cookie, s->markers->salt);
 	uint32_t *link = &s->chains[h & (RING - 1)];
 
 	while (*link && s->ring[*link - 1].cookie != cookie)
@@ -117,7 +117,7 @@ static enum tw_status emit_open(struct tw_perfetto_frames *s, int64_t cookie, st
 	struct tw_perfetto_frame *f = take_out(s, link_of(s, cookie));
 
 	repair(s, TW_REPAIR_enter_without_exit, f->offset);
-	return emit(s, f, s->marks->last_ns, err);
+	return emit(s, f, s->markers->last_ns, err);
 }
 
 static bool prepare(struct tw_perfetto_frames *s)
@@ -213,8 +213,8 @@ enum tw_status tw_perfetto_frames_emit(struct tw_perfetto_frames *s, struct tw_p
 	struct tw_pb_field f;
 	struct fields fields;
 
-	if (ts_ns > s->marks->last_ns)
-		s->marks->last_ns = ts_ns;
+	if (ts_ns > s->markers->last_ns)
+		s->markers->last_ns = ts_ns;
 	while (st == TW_OK && tw_pb_next(&message, &f)) {
 		if (f.type != TW_PB_BYTES || f.number == 0 || f.number > FRAME_END)
 			continue;

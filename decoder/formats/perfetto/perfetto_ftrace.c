@@ -40,7 +40,7 @@ struct bundle {
 
 static void repair(struct tw_perfetto_ftrace *t, enum tw_repair what, uint64_t offset)
 {
-	t->marks->sink->ops->repair(t->marks->sink, what, offset, 1);
+	t->markers->sink->ops->repair(t->markers->sink, what, offset, 1);
 }
 
 static uint32_t thread_id(uint64_t value)
@@ -111,7 +111,7 @@ static struct fields read_fields(struct tw_pb message)
 }
 
 /* Markers of applications end in a line feed. */
-static struct tw_str mark_text(struct tw_str s)
+static struct tw_str marker_text(struct tw_str s)
 {
 	while (s.len && (s.ptr[s.len - 1] == '\n' || s.ptr[s.len - 1] == '\0'))
 		s.len--;
@@ -127,7 +127,7 @@ static bool read_event(uint32_t number, struct tw_pb message, struct tw_perfetto
 	switch (number) {
 	case 3:
 		ev->kind = PRINT;
-		*ret_text = mark_text(f.text[2]);
+		*ret_text = marker_text(f.text[2]);
 		return ret_text->len > 0;
 	case 4:
 		ev->kind = SWITCH;
@@ -382,7 +382,7 @@ static struct tw_tid *thread_of(struct tw_perfetto_ftrace *t, uint32_t tid, uint
 
 	if (tid == 0 || tid == UNKNOWN_TID)
 		return NULL;
-	k = tw_tids_get(&t->marks->tids, tid, offset);
+	k = tw_tids_get(&t->markers->tids, tid, offset);
 	if (k)
 		tw_perfetto_tracks_known(t->tracks, k);
 	return k;
@@ -401,11 +401,11 @@ static enum tw_status emit_created(struct tw_perfetto_ftrace *t,
 	        .text = name};
 
 	if (by && created && ev->state)
-		tw_tids_process(&t->marks->tids, created, by->pid);
+		tw_tids_process(&t->markers->tids, created, by->pid);
 	if (!by)
 		return TW_OK;
-	note.track = tw_tids_track(&t->marks->tids, by);
-	return note.track ? tw_marks_note(t->marks, &note, err) : TW_OK;
+	note.track = tw_tids_track(&t->markers->tids, by);
+	return note.track ? tw_markers_note(t->markers, &note, err) : TW_OK;
 }
 
 static enum tw_status emit_switch(struct tw_perfetto_ftrace *t,
@@ -417,8 +417,8 @@ static enum tw_status emit_switch(struct tw_perfetto_ftrace *t,
 
 	t->running[ev->cpu] = (uint64_t)ev->other + 1;
 	if (next)
-		tw_tids_name(&t->marks->tids, next, name);
-	return tw_sched_switch(t->marks, &at, prev, (struct tw_str){&ev->state, 1}, next, err);
+		tw_tids_name(&t->markers->tids, next, name);
+	return tw_sched_switch(t->markers, &at, prev, (struct tw_str){&ev->state, 1}, next, err);
 }
 
 static enum tw_status emit_wake(struct tw_perfetto_ftrace *t,
@@ -430,8 +430,8 @@ static enum tw_status emit_wake(struct tw_perfetto_ftrace *t,
 	struct tw_tid *woken = thread_of(t, ev->other, ev->offset);
 
 	if (woken)
-		tw_tids_name(&t->marks->tids, woken, name);
-	return tw_sched_wake(t->marks, &at, thread_of(t, by, ev->offset), woken, name, err);
+		tw_tids_name(&t->markers->tids, woken, name);
+	return tw_sched_wake(t->markers, &at, thread_of(t, by, ev->offset), woken, name, err);
 }
 
 static enum tw_status emit_binder(
@@ -444,8 +444,8 @@ static enum tw_status emit_binder(
 	        .reply = ev->state & REPLY,
 	        .one_way = ev->state & ONE_WAY};
 
-	return ev->kind == BINDER_SENT ? tw_binder_sent(&t->binder, t->marks, &at, err)
-	                               : tw_binder_received(&t->binder, t->marks, &at, err);
+	return ev->kind == BINDER_SENT ? tw_binder_sent(&t->binder, t->markers, &at, err)
+	                               : tw_binder_received(&t->binder, t->markers, &at, err);
 }
 
 static enum tw_status emit_frequency(
@@ -454,7 +454,7 @@ static enum tw_status emit_frequency(
 	char name[40];
 
 	(void)snprintf(name, sizeof name, "cpu%u frequency (kHz)", ev->other);
-	return tw_marks_note(t->marks,
+	return tw_markers_note(t->markers,
 	        &(struct tw_note){.kind = TW_NOTE_counter,
 	                .ts_ns = ev->ts_ns,
 	                .dur_ns = -1,
@@ -468,13 +468,13 @@ static enum tw_status emit(
         struct tw_perfetto_ftrace *t, const struct tw_perfetto_ftrace_event *ev, struct tw_err *err)
 {
 	struct tw_str text = tw_perfetto_intern_str(t->texts, ev->text);
-	struct tw_mark mark = {.ts_ns = ev->ts_ns, .offset = ev->offset, .text = text};
+	struct tw_marker marker = {.ts_ns = ev->ts_ns, .offset = ev->offset, .text = text};
 	struct tw_tid *k;
 
 	switch ((enum kind)ev->kind) {
 	case PRINT:
-		mark.by = thread_of(t, ev->tid, ev->offset);
-		return mark.by ? tw_marks_emit(t->marks, &mark, err) : TW_OK;
+		marker.by = thread_of(t, ev->tid, ev->offset);
+		return marker.by ? tw_markers_emit(t->markers, &marker, err) : TW_OK;
 	case SWITCH:
 		return emit_switch(t, ev, text, err);
 	case WAKE:
@@ -503,5 +503,5 @@ enum tw_status tw_perfetto_ftrace_finish(struct tw_perfetto_ftrace *t, struct tw
 	memset(t->running, 0, sizeof t->running);
 	for (uint32_t i = 0; st == TW_OK && i < t->n; i++)
 		st = emit(t, &t->list[i], err);
-	return st == TW_OK ? tw_sched_finish(t->marks, err) : st;
+	return st == TW_OK ? tw_sched_finish(t->markers, err) : st;
 }

@@ -8,7 +8,7 @@
 #include "decoder/base/pbread.h"
 #include "decoder/formats/ftrace/binder_calls.h"
 #include "decoder/formats/ftrace/sched.h"
-#include "decoder/formats/markers/marks.h"
+#include "decoder/formats/markers/markers.h"
 #include "decoder/formats/perfetto/perfetto_clocks.h"
 #include "decoder/formats/perfetto/perfetto_intern.h"
 #include "decoder/formats/perfetto/perfetto_tracks.h"
@@ -70,7 +70,7 @@ struct tw_perfetto_frame;
 
 struct tw_perfetto_frames {
 	struct tw_arena *arena;
-	struct tw_marks *marks;
+	struct tw_markers *markers;
 	struct tw_perfetto_intern *texts;
 	struct tw_perfetto_frame *ring; /* NULL until the first begins */
 	uint32_t *chains;               /* index + 1 by hash of the cookie */
@@ -89,14 +89,14 @@ enum tw_status tw_perfetto_frames_finish(
 /* The kernel has one buffer per CPU, and each bundle holds events of one buffer: events of a thread
  * that moves between CPUs are out of order.  So events are stored (40 bytes each, limited in
  * number) and emitted by time at the end: switches and wakeups to sched.h, markers of apps to
- * marks.h, binder calls to binder_calls.h. */
+ * markers.h, binder calls to binder_calls.h. */
 enum { TW_PERFETTO_CPUS = 1024 };
 
 struct tw_perfetto_ftrace_event;
 
 struct tw_perfetto_ftrace {
 	struct tw_arena *arena;
-	struct tw_marks *marks;
+	struct tw_markers *markers;
 	struct tw_perfetto_intern *texts;
 	struct tw_perfetto_clocks *clocks;
 	struct tw_perfetto_tracks *tracks;
@@ -121,7 +121,7 @@ enum tw_status tw_perfetto_ftrace_finish(
  * (samples.h). */
 struct tw_perfetto_stacks {
 	struct tw_sink *sink;
-	struct tw_marks *marks;
+	struct tw_markers *markers;
 	struct tw_perfetto_intern *texts;
 	struct tw_perfetto_tracks *tracks;
 	struct tw_samples *samples;

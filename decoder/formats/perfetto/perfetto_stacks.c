@@ -312,21 +312,21 @@ static enum tw_status add_piece(struct tw_perfetto_stacks *s, uint32_t pid, uint
 
 	if (tid == 0 || tid > UINT32_MAX)
 		return TW_OK;
-	k = tw_tids_get(&s->marks->tids, tid, when->offset);
+	k = tw_tids_get(&s->markers->tids, tid, when->offset);
 	if (!k)
 		return TW_OK;
-	tw_tids_process(&s->marks->tids, k, pid);
+	tw_tids_process(&s->markers->tids, k, pid);
 	if (!track_of(s, k, &piece.track))
 		return tw_oom(err);
 	if (!piece.track)
 		return TW_OK;
-	if (when->ts_ns > s->marks->last_ns)
-		s->marks->last_ns = when->ts_ns;
+	if (when->ts_ns > s->markers->last_ns)
+		s->markers->last_ns = when->ts_ns;
 	if (s->tracks->pid == 0)
 		s->tracks->pid = pid;
 	else if (pid && pid != s->tracks->pid)
 		s->tracks->many_pids = true;
-	s->marks->emitted++;
+	s->markers->emitted++;
 	return tw_samples_add(s->samples, &piece, err);
 }
 

@@ -12,15 +12,16 @@ enum { MAX_TRACKS = 1 << 18, FIRST = 64, MAX_HOPS = 8, NEVER_MERGE = 2 };
 static const struct tw_perfetto_scope everywhere = {0, 0};
 
 void tw_perfetto_tracks_init(struct tw_perfetto_tracks *t, struct tw_arena *a,
-        const struct tw_limits *limits, struct tw_marks *marks, struct tw_perfetto_intern *texts)
+        const struct tw_limits *limits, struct tw_markers *markers,
+        struct tw_perfetto_intern *texts)
 {
 	*t = (struct tw_perfetto_tracks){
-	        .arena = a, .marks = marks, .texts = texts, .max_depth = limits->max_depth};
+	        .arena = a, .markers = markers, .texts = texts, .max_depth = limits->max_depth};
 }
 
 static void repair(struct tw_perfetto_tracks *t, enum tw_repair what, uint64_t offset)
 {
-	t->marks->sink->ops->repair(t->marks->sink, what, offset, 1);
+	t->markers->sink->ops->repair(t->markers->sink, what, offset, 1);
 }
 
 /* --- the table --- */
@@ -28,7 +29,7 @@ static void repair(struct tw_perfetto_tracks *t, enum tw_repair what, uint64_t o
 static uint32_t *slot_of(const struct tw_perfetto_tracks *t, uint64_t uuid, bool of_thread_id)
 {
 	uint32_t mask = t->cap * 2 - 1;
-	uint32_t at = (uint32_t)tw_hash_id(uuid ^ of_thread_id, t->marks->salt) & mask;
+	uint32_t at = (uint32_t)tw_hash_id(uuid ^ of_thread_id, t->markers->salt) & mask;
 
 	while (t->slots[at]) {
 		const struct tw_perfetto_track *k = t->list[t->slots[at] - 1].track;
@@ -64,7 +65,7 @@ static void set_thread(
 	k->thread = id;
 	k->pid = pid;
 	if (id)
-		tw_tids_process(&t->marks->tids, id, pid);
+		tw_tids_process(&t->markers->tids, id, pid);
 }
 
 enum tw_status tw_perfetto_tracks_get(struct tw_perfetto_tracks *t, uint64_t uuid,
@@ -99,7 +100,7 @@ enum tw_status tw_perfetto_tracks_get(struct tw_perfetto_tracks *t, uint64_t uui
 	if (of_thread_id)
 		set_thread(t, k, (uint32_t)(uuid >> 32),
 		        tw_tids_get_in(
-		                &t->marks->tids, (uint32_t)(uuid >> 32), (uint32_t)uuid, offset));
+		                &t->markers->tids, (uint32_t)(uuid >> 32), (uint32_t)uuid, offset));
 	*ret = k;
 	return TW_OK;
 }
@@ -124,7 +125,7 @@ static enum tw_status name_process(struct tw_perfetto_tracks *t, uint32_t pid, s
 	if (!tw_perfetto_intern_text(t->texts, name, offset, &number) ||
 	        !tw_perfetto_intern_set(t->texts, everywhere, TW_PERFETTO_PROCESS, pid, number))
 		return tw_oom(err);
-	return tw_marks_note(t->marks, &note, err);
+	return tw_markers_note(t->markers, &note, err);
 }
 
 static uint32_t number_of_process(const struct tw_pb_field *f)
@@ -167,9 +168,9 @@ enum tw_status tw_perfetto_tracks_thread(struct tw_perfetto_tracks *t, struct tw
 			name = tw_pb_str(&f);
 	if (*ret_tid == 0 || *ret_pid == 0)
 		return TW_OK;
-	id = tw_tids_get_in(&t->marks->tids, *ret_pid, *ret_tid, offset);
+	id = tw_tids_get_in(&t->markers->tids, *ret_pid, *ret_tid, offset);
 	if (id)
-		tw_tids_name(&t->marks->tids, id, name);
+		tw_tids_name(&t->markers->tids, id, name);
 	return TW_OK;
 }
 
@@ -238,8 +239,8 @@ void tw_perfetto_tracks_known(struct tw_perfetto_tracks *t, struct tw_tid *k)
 	if ((k->pid && k->named) ||
 	        !tw_perfetto_intern_get(t->texts, everywhere, TW_PERFETTO_THREAD, k->tid, &known))
 		return;
-	tw_tids_process(&t->marks->tids, k, (uint32_t)(known >> 32));
-	tw_tids_name(&t->marks->tids, k, tw_perfetto_intern_str(t->texts, (uint32_t)known));
+	tw_tids_process(&t->markers->tids, k, (uint32_t)(known >> 32));
+	tw_tids_name(&t->markers->tids, k, tw_perfetto_intern_str(t->texts, (uint32_t)known));
 }
 
 static void read_counter(struct tw_perfetto_track *k, struct tw_pb message)
@@ -322,7 +323,7 @@ enum tw_status tw_perfetto_tracks_describe(
 	if (st == TW_OK && d.thread.number)
 		st = tw_perfetto_tracks_thread(t, tw_pb_in(&d.thread), offset, &pid, &tid, err);
 	if (tid)
-		set_thread(t, k, pid, tw_tids_get_in(&t->marks->tids, pid, tid, offset));
+		set_thread(t, k, pid, tw_tids_get_in(&t->markers->tids, pid, tid, offset));
 	return st;
 }
 
@@ -357,7 +358,7 @@ struct tw_tid *tw_perfetto_tracks_owner(
  * becomes a separate thread of the process with the track's name. */
 static struct tw_tid *row_of(struct tw_perfetto_tracks *t, struct tw_perfetto_track *k)
 {
-	struct tw_tids *ids = &t->marks->tids;
+	struct tw_tids *ids = &t->markers->tids;
 
 	inherit(t, k);
 	if (!k->thread || k->own)
@@ -376,8 +377,8 @@ static struct tw_tid *row_of(struct tw_perfetto_tracks *t, struct tw_perfetto_tr
 
 static void see(struct tw_perfetto_tracks *t, int64_t ts_ns)
 {
-	if (ts_ns > t->marks->last_ns)
-		t->marks->last_ns = ts_ns;
+	if (ts_ns > t->markers->last_ns)
+		t->markers->last_ns = ts_ns;
 }
 
 static void count_process(struct tw_perfetto_tracks *t, uint32_t pid)
@@ -411,7 +412,7 @@ static enum tw_status emit_span_note(struct tw_perfetto_tracks *t,
 
 	describe_place(t, k, &d);
 	note.detail = tw_detail_text(&d);
-	return tw_marks_note(t->marks, &note, err);
+	return tw_markers_note(t->markers, &note, err);
 }
 
 static enum tw_status emit_span(struct tw_perfetto_tracks *t, struct tw_perfetto_track *k,
@@ -428,9 +429,9 @@ static enum tw_status emit_span(struct tw_perfetto_tracks *t, struct tw_perfetto
 	if (!row)
 		return emit_span_note(t, k, o, dur_ns, err);
 	count_process(t, k->pid);
-	ev.track = tw_tids_track(&t->marks->tids, row);
+	ev.track = tw_tids_track(&t->markers->tids, row);
 	ev.sym = tw_perfetto_intern_sym(t->texts, o->name);
-	return tw_marks_event(t->marks, &ev, err);
+	return tw_markers_event(t->markers, &ev, err);
 }
 
 /* An event without a name gets the track's. */
@@ -511,11 +512,11 @@ static enum tw_status emit_note(struct tw_perfetto_tracks *t, struct tw_perfetto
 	see(t, note->ts_ns);
 	d.len = 0;
 	if (k->thread)
-		note->track = tw_tids_track(&t->marks->tids, k->thread);
+		note->track = tw_tids_track(&t->markers->tids, k->thread);
 	else
 		describe_place(t, k, &d);
 	note->detail = tw_detail_text(&d);
-	return tw_marks_note(t->marks, note, err);
+	return tw_markers_note(t->markers, note, err);
 }
 
 enum tw_status tw_perfetto_tracks_instant(struct tw_perfetto_tracks *t, struct tw_perfetto_track *k,
@@ -553,7 +554,7 @@ enum tw_status tw_perfetto_tracks_count(struct tw_perfetto_tracks *t, struct tw_
 
 static void name_main_threads(struct tw_perfetto_tracks *t)
 {
-	struct tw_tids *ids = &t->marks->tids;
+	struct tw_tids *ids = &t->markers->tids;
 
 	for (uint32_t i = 0; i < ids->n; i++) {
 		struct tw_tid *k = &ids->list[i];
@@ -578,7 +579,7 @@ enum tw_status tw_perfetto_tracks_finish(struct tw_perfetto_tracks *t, struct tw
 			const struct tw_perfetto_open *o = &k->open[--k->n_open];
 
 			repair(t, TW_REPAIR_enter_without_exit, o->offset);
-			st = emit_span(t, k, o, t->marks->last_ns, err);
+			st = emit_span(t, k, o, t->markers->last_ns, err);
 		}
 	}
 	name_main_threads(t);

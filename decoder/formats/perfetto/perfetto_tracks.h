@@ -9,7 +9,7 @@
 #define TW_PERFETTO_TRACKS_H
 
 #include "decoder/base/pbread.h"
-#include "decoder/formats/markers/marks.h"
+#include "decoder/formats/markers/markers.h"
 #include "decoder/formats/perfetto/perfetto_intern.h"
 
 struct tw_perfetto_open { /* a span that has begun */
@@ -37,7 +37,7 @@ struct tw_perfetto_entry {
 
 struct tw_perfetto_tracks {
 	struct tw_arena *arena;
-	struct tw_marks *marks;
+	struct tw_markers *markers;
 	struct tw_perfetto_intern *texts;
 	struct tw_perfetto_entry *list;
 	uint32_t *slots; /* index + 1 by hash; 0 free */
@@ -55,7 +55,8 @@ struct tw_perfetto_event {
 };
 
 void tw_perfetto_tracks_init(struct tw_perfetto_tracks *t, struct tw_arena *a,
-        const struct tw_limits *limits, struct tw_marks *marks, struct tw_perfetto_intern *texts);
+        const struct tw_limits *limits, struct tw_markers *markers,
+        struct tw_perfetto_intern *texts);
 
 /* A TrackDescriptor.  A later one for the same track extends the first. */
 enum tw_status tw_perfetto_tracks_describe(struct tw_perfetto_tracks *t, struct tw_pb message,

@@ -254,7 +254,7 @@ static enum tw_status emit_instant(
 }
 
 /* The X of X_PUSH, X_START, X_POP, X_END, X_FAILED; false for everything else. */
-static bool is_mark(struct tw_str type, struct tw_str *ret_what, bool *ret_begins)
+static bool is_marker(struct tw_str type, struct tw_str *ret_what, bool *ret_begins)
 {
 	static const struct {
 		const char *end;
@@ -292,16 +292,16 @@ static enum tw_note_kind kind_of(struct tw_str what)
 	return TW_NOTE_section;
 }
 
-static enum tw_status emit_mark(struct profilo *s, struct tw_str what, bool begins, int64_t ts_ns,
+static enum tw_status emit_marker(struct profilo *s, struct tw_str what, bool begins, int64_t ts_ns,
         uint64_t offset, struct tw_err *err)
 {
-	const struct tw_profilo_mark mark = {
+	const struct tw_profilo_marker marker = {
 	        (uint32_t)s->now[2], ts_ns, offset, kind_of(what), what};
 	uint32_t number;
-	enum tw_status st = begins ? tw_profilo_hold_begin(s->hold, &mark, &number, err)
-	                           : tw_profilo_hold_end(s->hold, &mark, &number, err);
+	enum tw_status st = begins ? tw_profilo_hold_begin(s->hold, &marker, &number, err)
+	                           : tw_profilo_hold_end(s->hold, &marker, &number, err);
 
-	if (st == TW_OK && number != TW_PROFILO_NO_MARK)
+	if (st == TW_OK && number != TW_PROFILO_NO_MARKER)
 		remember(s, s->now[0], REF_MARK, number);
 	return st;
 }
@@ -339,8 +339,8 @@ static enum tw_status emit(
 		        &(struct tw_profilo_frame){
 		                s->pid, (uint32_t)s->now[2], ts_ns, (uint64_t)s->now[5], offset},
 		        err);
-	if (is_mark(type, &what, &begins))
-		return emit_mark(s, what, begins, ts_ns, offset, err);
+	if (is_marker(type, &what, &begins))
+		return emit_marker(s, what, begins, ts_ns, offset, err);
 	if (ends_with(type, TW_STR("_FRAME_NAME")))
 		remember(s, id, REF_FRAME, (uint64_t)s->now[5]);
 	else if (tw_str_eq(type, TW_STR("TRACE_THREAD_NAME")))

@@ -6,9 +6,9 @@
 #include "decoder/base/list.h"
 #include "decoder/formats/sampled/samples.h"
 
-enum { MAX_MARKS = 4 << 20, FIRST = 256 };
+enum { MAX_MARKERS = 4 << 20, FIRST = 256 };
 
-struct mark {
+struct marker {
 	int64_t begin_ns, end_ns;
 	uint64_t offset;
 	uint32_t thread; /* index */
@@ -19,7 +19,7 @@ struct mark {
 
 struct thread {
 	uint32_t tid;
-	uint32_t open; /* innermost marker, TW_PROFILO_NO_MARK none */
+	uint32_t open; /* innermost marker, TW_PROFILO_NO_MARKER none */
 	bool sampled;
 };
 
@@ -27,7 +27,7 @@ struct tw_profilo_hold {
 	struct tw_arena *arena;
 	struct tw_limits limits;
 	struct tw_sink *sink;
-	struct tw_list threads, marks, texts;
+	struct tw_list threads, markers, texts;
 	struct tw_list closed; /* markers in the order of their ends */
 	struct tw_samples *samples;
 	uint32_t *thread_slots, *text_slots; /* index + 1 by hash */
@@ -41,9 +41,9 @@ static struct thread *thread_at(const struct tw_profilo_hold *h, uint32_t i)
 	return (struct thread *)h->threads.items + i;
 }
 
-static struct mark *mark_at(const struct tw_profilo_hold *h, uint32_t i)
+static struct marker *marker_at(const struct tw_profilo_hold *h, uint32_t i)
 {
-	return (struct mark *)h->marks.items + i;
+	return (struct marker *)h->markers.items + i;
 }
 
 static struct tw_str *text_at(const struct tw_profilo_hold *h, uint32_t i)
@@ -88,7 +88,7 @@ static enum tw_status thread_of(struct tw_profilo_hold *h, uint32_t tid, uint64_
 	t = tw_list_add(&h->threads, h->arena, sizeof *t);
 	if (!t)
 		return tw_oom(err);
-	*t = (struct thread){tid, TW_PROFILO_NO_MARK, false};
+	*t = (struct thread){tid, TW_PROFILO_NO_MARKER, false};
 	h->thread_slots[at] = h->threads.n;
 	*ret = t;
 	return TW_OK;
@@ -123,7 +123,7 @@ enum tw_status tw_profilo_hold_frame(
 	return tw_samples_add(h->samples, &piece, err);
 }
 
-/* --- marks --- */
+/* --- markers --- */
 
 static uint16_t fallback_of(struct tw_profilo_hold *h, struct tw_str name)
 {
@@ -141,41 +141,41 @@ static uint16_t fallback_of(struct tw_profilo_hold *h, struct tw_str name)
 	return 0; /* more types than expected: use the first's name */
 }
 
-enum tw_status tw_profilo_hold_begin(struct tw_profilo_hold *h, const struct tw_profilo_mark *mark,
-        uint32_t *ret, struct tw_err *err)
+enum tw_status tw_profilo_hold_begin(struct tw_profilo_hold *h,
+        const struct tw_profilo_marker *marker, uint32_t *ret, struct tw_err *err)
 {
 	enum tw_status st;
 	struct thread *t;
-	struct mark *m;
+	struct marker *m;
 
-	if (h->marks.n >= MAX_MARKS || h->marks.n >= h->limits.max_slices) {
-		h->sink->ops->repair(h->sink, TW_REPAIR_slice_limit, mark->offset, 1);
-		*ret = TW_PROFILO_NO_MARK;
+	if (h->markers.n >= MAX_MARKERS || h->markers.n >= h->limits.max_slices) {
+		h->sink->ops->repair(h->sink, TW_REPAIR_slice_limit, marker->offset, 1);
+		*ret = TW_PROFILO_NO_MARKER;
 		return TW_OK;
 	}
-	st = thread_of(h, mark->tid, mark->offset, &t, err);
+	st = thread_of(h, marker->tid, marker->offset, &t, err);
 	if (st != TW_OK || !t) {
-		*ret = TW_PROFILO_NO_MARK;
+		*ret = TW_PROFILO_NO_MARKER;
 		return st;
 	}
-	m = tw_list_add(&h->marks, h->arena, sizeof *m);
+	m = tw_list_add(&h->markers, h->arena, sizeof *m);
 	if (!m)
 		return tw_oom(err);
-	*m = (struct mark){.begin_ns = mark->ts_ns,
+	*m = (struct marker){.begin_ns = marker->ts_ns,
 	        .end_ns = -1,
-	        .offset = mark->offset,
+	        .offset = marker->offset,
 	        .thread = number_of(h, t),
 	        .below = t->open,
-	        .kind = (uint16_t)mark->kind,
-	        .fallback = fallback_of(h, mark->name)};
-	*ret = t->open = h->marks.n - 1;
+	        .kind = (uint16_t)marker->kind,
+	        .fallback = fallback_of(h, marker->name)};
+	*ret = t->open = h->markers.n - 1;
 	return TW_OK;
 }
 
-static enum tw_status close_mark(
+static enum tw_status close_marker(
         struct tw_profilo_hold *h, struct thread *t, int64_t end_ns, struct tw_err *err)
 {
-	struct mark *m = mark_at(h, t->open);
+	struct marker *m = marker_at(h, t->open);
 	uint32_t *closed = tw_list_add(&h->closed, h->arena, sizeof *closed);
 
 	if (!closed)
@@ -186,21 +186,21 @@ static enum tw_status close_mark(
 	return TW_OK;
 }
 
-enum tw_status tw_profilo_hold_end(struct tw_profilo_hold *h, const struct tw_profilo_mark *mark,
-        uint32_t *ret, struct tw_err *err)
+enum tw_status tw_profilo_hold_end(struct tw_profilo_hold *h,
+        const struct tw_profilo_marker *marker, uint32_t *ret, struct tw_err *err)
 {
 	struct thread *t;
-	enum tw_status st = thread_of(h, mark->tid, mark->offset, &t, err);
+	enum tw_status st = thread_of(h, marker->tid, marker->offset, &t, err);
 
-	*ret = TW_PROFILO_NO_MARK;
+	*ret = TW_PROFILO_NO_MARKER;
 	if (st != TW_OK || !t)
 		return st;
-	if (t->open == TW_PROFILO_NO_MARK) {
-		h->sink->ops->repair(h->sink, TW_REPAIR_exit_without_enter, mark->offset, 1);
+	if (t->open == TW_PROFILO_NO_MARKER) {
+		h->sink->ops->repair(h->sink, TW_REPAIR_exit_without_enter, marker->offset, 1);
 		return TW_OK;
 	}
 	*ret = t->open;
-	return close_mark(h, t, mark->ts_ns, err);
+	return close_marker(h, t, marker->ts_ns, err);
 }
 
 /* --- names --- */
@@ -232,9 +232,9 @@ static bool widen_texts(struct tw_profilo_hold *h)
 }
 
 enum tw_status tw_profilo_hold_name(
-        struct tw_profilo_hold *h, uint32_t mark, struct tw_str name, struct tw_err *err)
+        struct tw_profilo_hold *h, uint32_t marker, struct tw_str name, struct tw_err *err)
 {
-	struct mark *m = mark_at(h, mark);
+	struct marker *m = marker_at(h, marker);
 	uint32_t *slot;
 	struct tw_str *t;
 	char *copy;
@@ -260,7 +260,7 @@ enum tw_status tw_profilo_hold_name(
 	return TW_OK;
 }
 
-static struct tw_str name_of(const struct tw_profilo_hold *h, const struct mark *m)
+static struct tw_str name_of(const struct tw_profilo_hold *h, const struct marker *m)
 {
 	if (m->text)
 		return *text_at(h, m->text - 1);
@@ -269,8 +269,8 @@ static struct tw_str name_of(const struct tw_profilo_hold *h, const struct mark 
 
 /* --- output --- */
 
-static enum tw_status emit_mark(
-        struct tw_profilo_hold *h, const struct mark *m, uint32_t pid, struct tw_err *err)
+static enum tw_status emit_marker(
+        struct tw_profilo_hold *h, const struct marker *m, uint32_t pid, struct tw_err *err)
 {
 	const struct thread *t = thread_at(h, m->thread);
 	uint32_t track = h->sink->ops->track(h->sink, pid, t->tid, TW_TID_FULL);
@@ -304,13 +304,13 @@ enum tw_status tw_profilo_hold_emit(
 	for (uint32_t i = 0; st == TW_OK && i < h->threads.n; i++) {
 		struct thread *t = thread_at(h, i);
 
-		while (st == TW_OK && t->open != TW_PROFILO_NO_MARK) {
+		while (st == TW_OK && t->open != TW_PROFILO_NO_MARKER) {
 			h->sink->ops->repair(h->sink, TW_REPAIR_enter_without_exit,
-			        mark_at(h, t->open)->offset, 1);
-			st = close_mark(h, t, end_ns, err);
+			        marker_at(h, t->open)->offset, 1);
+			st = close_marker(h, t, end_ns, err);
 		}
 	}
 	for (uint32_t i = 0; st == TW_OK && i < h->closed.n; i++)
-		st = emit_mark(h, mark_at(h, ((uint32_t *)h->closed.items)[i]), pid, err);
+		st = emit_marker(h, marker_at(h, ((uint32_t *)h->closed.items)[i]), pid, err);
 	return st == TW_OK ? tw_samples_emit(h->samples, 0, err) : st;
 }

@@ -16,7 +16,7 @@
 
 struct tw_profilo_hold;
 
-#define TW_PROFILO_NO_MARK UINT32_MAX
+#define TW_PROFILO_NO_MARKER UINT32_MAX
 
 /* NULL: out of memory. */
 struct tw_profilo_hold *tw_profilo_hold_new(
@@ -32,7 +32,7 @@ struct tw_profilo_frame {
 enum tw_status tw_profilo_hold_frame(struct tw_profilo_hold *h, const struct tw_profilo_frame *f,
         struct tw_err *err) TW_MUST_USE;
 
-struct tw_profilo_mark {
+struct tw_profilo_marker {
 	uint32_t tid;
 	int64_t ts_ns;
 	uint64_t offset;
@@ -41,13 +41,13 @@ struct tw_profilo_mark {
 };
 
 /* *ret is the marker that begins, or that of its thread that ends here, for tw_profilo_hold_name;
- * TW_PROFILO_NO_MARK at a limit or if none is open, which is counted. */
-enum tw_status tw_profilo_hold_begin(struct tw_profilo_hold *h, const struct tw_profilo_mark *mark,
-        uint32_t *ret, struct tw_err *err) TW_MUST_USE;
-enum tw_status tw_profilo_hold_end(struct tw_profilo_hold *h, const struct tw_profilo_mark *mark,
-        uint32_t *ret, struct tw_err *err) TW_MUST_USE;
+ * TW_PROFILO_NO_MARKER at a limit or if none is open, which is counted. */
+enum tw_status tw_profilo_hold_begin(struct tw_profilo_hold *h,
+        const struct tw_profilo_marker *marker, uint32_t *ret, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_profilo_hold_end(struct tw_profilo_hold *h,
+        const struct tw_profilo_marker *marker, uint32_t *ret, struct tw_err *err) TW_MUST_USE;
 /* The first name wins. */
-enum tw_status tw_profilo_hold_name(struct tw_profilo_hold *h, uint32_t mark, struct tw_str name,
+enum tw_status tw_profilo_hold_name(struct tw_profilo_hold *h, uint32_t marker, struct tw_str name,
         struct tw_err *err) TW_MUST_USE;
 
 /* Emits everything to the sink; open markers end at end_ns. */

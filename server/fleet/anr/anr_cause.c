@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "decoder/base/order.h"
-#include "decoder/formats/anr/anr_marked_text.h"
+#include "decoder/formats/anr/anr_markup.h"
 #include "server/base/secret.h"
 #include "server/base/text/json.h"
 #include "server/fleet/anr/anr_cause_int.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "decoder/formats/anr/anr_line.h"
-#include "decoder/formats/anr/anr_marked_text.h"
+#include "decoder/formats/anr/anr_markup.h"
 #include "decoder/formats/anr/anr_scan.h"
 #include "tests/unit/unit.h"
 

@@ -153,7 +153,7 @@ static void test_exit_of_none_sampled(void **state)
 	}
 }
 
-/* It ends its call as an exit does, and a mark records the exception. */
+/* It ends its call as an exit does, and a marker records the exception. */
 static void test_unroll(void **state)
 {
 	struct event_log events;

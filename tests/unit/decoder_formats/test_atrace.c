@@ -11,7 +11,7 @@
 
 #include "decoder/base/hash.h"
 #include "decoder/formats/ftrace/ftrace.h"
-#include "decoder/formats/markers/marks.h"
+#include "decoder/formats/markers/markers.h"
 #include "tests/unit/decoder_formats/text_fixture.h"
 #include "tests/unit/unit.h"
 
@@ -317,11 +317,11 @@ static void test_nothing_to_read(void **state)
 static char packed[MAX_FILE];
 
 /* As `adb shell` would hand it on: `crs` carriage returns before each line end. */
-static size_t mangle(const char *mark, unsigned crs, const char *text, size_t cut)
+static size_t mangle(const char *first_line, unsigned crs, const char *text, size_t cut)
 {
 	uint8_t z[4096];
 	uLongf n = sizeof z;
-	size_t at = (size_t)snprintf(packed, sizeof packed, "%s", mark);
+	size_t at = (size_t)snprintf(packed, sizeof packed, "%s", first_line);
 
 	assert_int_equal(compress2(z, &n, (const Bytef *)text, strlen(text), 9), Z_OK);
 	for (size_t i = 0; i < n - cut; i++) {
@@ -356,14 +356,14 @@ static const char *many_lines(void)
 static void test_packed(void **state)
 {
 	static const struct {
-		const char *mark;
+		const char *first_line;
 		unsigned crs;
 	} shells[] = {{"TRACE:\n", 0}, {"capturing trace... done\nTRACE:\n", 0}, {"TRACE:\r\n", 1},
 	        {"words\r\r\nTRACE:\r\r\n", 2}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof shells / sizeof *shells; i++) {
-		size_t n = mangle(shells[i].mark, shells[i].crs, many_lines(), 0);
+		size_t n = mangle(shells[i].first_line, shells[i].crs, many_lines(), 0);
 		struct event_log log;
 
 		memset(packed + n, '\n', 500); /* junk after the stream */

@@ -59,7 +59,7 @@ static void test_all_threads(void **state)
 
 static void test_main_thread_only(void **state)
 {
-	/* without the first line the process is learned from the marks */
+	/* without the first line the process is learned from the markers */
 	struct event_log log =
 	        run("5.000000001: B|7|a\n5.000000002: E\n5.000000003: E|7\n", "rhea_atrace");
 

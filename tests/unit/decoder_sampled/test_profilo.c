@@ -74,9 +74,9 @@ static void is_slice(const struct event_log *log, size_t i, uint32_t tid, int64_
 	assert_int_equal(log->events[i].sym, event_log_name(tw_str_of(name)));
 }
 
-/* --- marks --- */
+/* --- markers --- */
 
-/* The first marks of the real log, byte for byte. */
+/* The first markers of the real log, byte for byte. */
 static void test_worked_bytes(void **state)
 {
 	static const char log_text[] =
@@ -163,8 +163,8 @@ static void test_unpaired(void **state)
 	event_log_done(&log);
 }
 
-/* On a thread with samples marks are notes of their kind. */
-static void test_marks_beside_samples(void **state)
+/* On a thread with samples, markers are notes of their kind. */
+static void test_markers_and_samples(void **state)
 {
 	struct maker m;
 	struct event_log log;
@@ -390,7 +390,7 @@ static void test_limits(void **state)
 	l.max_slices = 4;
 	l.max_name_bytes = 4;
 	start(&m, HEAD);
-	for (int64_t i = 0; i < 5; i++) { /* two marks each on threads 0, 1, 2, 3 */
+	for (int64_t i = 0; i < 5; i++) { /* two markers each on threads 0, 1, 2, 3 */
 		entry(&m, "MARK_PUSH", 10 * i, 1000, i / 2, 0);
 		text(&m, "STRING_NAME", 10 * i + 1, 10 * i, i ? "12345" : "1234");
 		entry(&m, "MARK_POP", 10 * i + 2, 1010, i / 2, 0);
@@ -399,7 +399,7 @@ static void test_limits(void **state)
 	for (int64_t i = 0; i < 5; i++)
 		entry(&m, "STACK_FRAME", 101 + i, 1000, 0, i);
 	log = run(&m, &l);
-	assert_int_equal(log.counts[TW_REPAIR_slice_limit], 2); /* a mark and a frame */
+	assert_int_equal(log.counts[TW_REPAIR_slice_limit], 2); /* a marker and a frame */
 	assert_int_equal(log.counts[TW_REPAIR_thread_limit], 1);
 	assert_int_equal(log.counts[TW_REPAIR_name_cut], 3);
 	event_log_done(&log);
@@ -428,7 +428,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_worked_bytes),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_unpaired),
-        cmocka_unit_test(test_marks_beside_samples),
+        cmocka_unit_test(test_markers_and_samples),
         cmocka_unit_test(test_wrapping),
         cmocka_unit_test(test_precision),
         cmocka_unit_test(test_bad_times),

@@ -1,19 +1,19 @@
-#include "decoder/formats/anr/anr_marked_text.h"
+#include "decoder/formats/anr/anr_markup.h"
 
 #include <string.h>
 
 enum { NAME_BYTES = 160 };
 
-static bool is_mark(char c)
+static bool is_markup(char c)
 {
-	return c >= TW_ANR_MARK_METHOD[0] && c <= TW_ANR_MARK_END[0];
+	return c >= TW_ANR_MARKUP_METHOD[0] && c <= TW_ANR_MARKUP_END[0];
 }
 
-static size_t to_mark(struct tw_str s)
+static size_t until_markup(struct tw_str s)
 {
 	size_t n = 0;
 
-	while (n < s.len && !is_mark(s.ptr[n]))
+	while (n < s.len && !is_markup(s.ptr[n]))
 		n++;
 	return n;
 }
@@ -23,23 +23,23 @@ static void skip(struct tw_str *s, size_t n)
 	*s = (struct tw_str){s->ptr + n, s->len - n};
 }
 
-bool tw_anr_next_part(struct tw_str *marked, struct tw_str *ret, enum tw_anr_part *ret_kind)
+bool tw_anr_next_part(struct tw_str *with_markup, struct tw_str *ret, enum tw_anr_part *ret_kind)
 {
 	enum tw_anr_part kind = TW_ANR_PART_TEXT;
 
-	if (marked->len && marked->ptr[0] == TW_ANR_MARK_END[0])
-		skip(marked, 1);
-	if (marked->len == 0)
+	if (with_markup->len && with_markup->ptr[0] == TW_ANR_MARKUP_END[0])
+		skip(with_markup, 1);
+	if (with_markup->len == 0)
 		return false;
-	if (marked->ptr[0] == TW_ANR_MARK_METHOD[0])
+	if (with_markup->ptr[0] == TW_ANR_MARKUP_METHOD[0])
 		kind = TW_ANR_PART_METHOD;
-	else if (marked->ptr[0] == TW_ANR_MARK_CLASS[0])
+	else if (with_markup->ptr[0] == TW_ANR_MARKUP_CLASS[0])
 		kind = TW_ANR_PART_CLASS;
 	if (kind != TW_ANR_PART_TEXT)
-		skip(marked, 1);
-	*ret = (struct tw_str){marked->ptr, to_mark(*marked)};
+		skip(with_markup, 1);
+	*ret = (struct tw_str){with_markup->ptr, until_markup(*with_markup)};
 	*ret_kind = kind;
-	skip(marked, ret->len);
+	skip(with_markup, ret->len);
 	return true;
 }
 
@@ -63,9 +63,9 @@ struct tw_str tw_anr_short(struct tw_str name, enum tw_anr_part kind)
 	return name;
 }
 
-char *tw_anr_plain(struct tw_arena *a, const char *marked)
+char *tw_anr_plain(struct tw_arena *a, const char *with_markup)
 {
-	struct tw_str rest = tw_str_of(marked);
+	struct tw_str rest = tw_str_of(with_markup);
 	char *out = tw_arena_alloc(a, rest.len + 1, 1);
 	enum tw_anr_part kind;
 	struct tw_str part;

@@ -1,5 +1,5 @@
 /*
- * marks.h - marker messages of Android's tracing, as apps and the system write them.
+ * markers.h - marker messages of Android's tracing, as apps and the system write them.
  *
  *   B|PID|NAME  E|PID  E|  E           a section of the writing thread
  *   S|PID|NAME|COOKIE  F|...           a span, begun and ended on any thread
@@ -12,8 +12,8 @@
  * seen: another input may have calls open on the same thread.  Facts in names (facts.h), spans,
  * counters and instants become notes.
  */
-#ifndef TW_MARKS_H
-#define TW_MARKS_H
+#ifndef TW_MARKERS_H
+#define TW_MARKERS_H
 
 #include "decoder/base/arena.h"
 #include "decoder/formats/sink.h"
@@ -85,7 +85,7 @@ enum tw_run_state {
 	TW_RUN_DEAD
 };
 
-struct tw_open_fact; /* marks.c */
+struct tw_open_fact; /* markers.c */
 
 struct tw_tid {
 	uint64_t tid;
@@ -94,7 +94,7 @@ struct tw_tid {
 	uint32_t track;      /* 0: not requested yet */
 	bool named;
 	const void *calls_of; /* the source of its last calls; NULL: none yet */
-	/* marks.c: open sections, those inside the first that the sink did not take, and those of
+	/* markers.c: open sections, those inside the first that the sink did not take, and those of
 	 * the former that are facts, innermost first */
 	uint32_t depth, hidden;
 	struct tw_open_fact *facts;
@@ -135,9 +135,9 @@ void tw_tids_apply_markers(struct tw_tids *t);
 /* Sets its name; the first wins, "" is ignored. */
 void tw_tids_name(struct tw_tids *t, struct tw_tid *k, struct tw_str name);
 
-enum { TW_MARKS_BATCH = 256 };
+enum { TW_MARKERS_BATCH = 256 };
 
-struct tw_marks {
+struct tw_markers {
 	struct tw_sink *sink;
 	struct tw_arena *arena;
 	struct tw_tids tids;
@@ -149,11 +149,11 @@ struct tw_marks {
 	uint64_t emitted; /* number of events and notes emitted */
 	bool any_order;   /* the format does not order its calls */
 	unsigned n_batch;
-	struct tw_event batch[TW_MARKS_BATCH];
+	struct tw_event batch[TW_MARKERS_BATCH];
 	char *renamed; /* a section's name with the name of its binder call */
 };
 
-struct tw_mark {
+struct tw_marker {
 	int64_t ts_ns;
 	uint64_t offset;
 	struct tw_tid *by; /* the writing thread; NULL: unknown (spans only) */
@@ -163,31 +163,31 @@ struct tw_mark {
 };
 
 /* False: out of memory. */
-bool tw_marks_init(struct tw_marks *m, struct tw_arena *a, const struct tw_limits *limits,
+bool tw_markers_init(struct tw_markers *m, struct tw_arena *a, const struct tw_limits *limits,
         struct tw_sink *sink);
-enum tw_status tw_marks_emit(
-        struct tw_marks *m, const struct tw_mark *mark, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_markers_emit(
+        struct tw_markers *m, const struct tw_marker *marker, struct tw_err *err) TW_MUST_USE;
 /* The same for formats without such messages: a section named by the marker's text, with the
  * reading of the thread's CPU clock (-1 unknown); a span. */
-enum tw_status tw_marks_begin(struct tw_marks *m, const struct tw_mark *mark, int64_t cpu_ns,
+enum tw_status tw_markers_begin(struct tw_markers *m, const struct tw_marker *marker,
+        int64_t cpu_ns, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_markers_end(struct tw_markers *m, const struct tw_marker *marker, int64_t cpu_ns,
         struct tw_err *err) TW_MUST_USE;
-enum tw_status tw_marks_end(struct tw_marks *m, const struct tw_mark *mark, int64_t cpu_ns,
-        struct tw_err *err) TW_MUST_USE;
-enum tw_status tw_marks_begin_span(struct tw_marks *m, const struct tw_mark *mark,
+enum tw_status tw_markers_begin_span(struct tw_markers *m, const struct tw_marker *marker,
         const struct tw_span_key *key, struct tw_err *err) TW_MUST_USE;
-enum tw_status tw_marks_end_span(struct tw_marks *m, const struct tw_mark *mark,
+enum tw_status tw_markers_end_span(struct tw_markers *m, const struct tw_marker *marker,
         const struct tw_span_key *key, struct tw_err *err) TW_MUST_USE;
 /* The sink's symbol for a section's name. */
-uint32_t tw_marks_name(struct tw_marks *m, struct tw_str name);
+uint32_t tw_markers_name(struct tw_markers *m, struct tw_str name);
 /* Emits a note and counts it. */
-enum tw_status tw_marks_note(
-        struct tw_marks *m, const struct tw_note *note, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_markers_note(
+        struct tw_markers *m, const struct tw_note *note, struct tw_err *err) TW_MUST_USE;
 /* Emits the batch. */
-enum tw_status tw_marks_flush(struct tw_marks *m, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_markers_flush(struct tw_markers *m, struct tw_err *err) TW_MUST_USE;
 /* Adds an event to the batch.  Inline, and member by member: copying a struct would stall on the
  * stores just made. */
-static inline TW_MUST_USE enum tw_status tw_marks_event(
-        struct tw_marks *m, const struct tw_event *ev, struct tw_err *err)
+static inline TW_MUST_USE enum tw_status tw_markers_event(
+        struct tw_markers *m, const struct tw_event *ev, struct tw_err *err)
 {
 	struct tw_event *to = &m->batch[m->n_batch];
 
@@ -202,9 +202,9 @@ static inline TW_MUST_USE enum tw_status tw_marks_event(
 	to->sym = ev->sym;
 	to->kind = ev->kind;
 	to->any_order = ev->any_order || m->any_order;
-	return ++m->n_batch == TW_MARKS_BATCH ? tw_marks_flush(m, err) : TW_OK;
+	return ++m->n_batch == TW_MARKERS_BATCH ? tw_markers_flush(m, err) : TW_OK;
 }
 /* Open spans and facts end at the latest time. */
-enum tw_status tw_marks_finish(struct tw_marks *m, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_markers_finish(struct tw_markers *m, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -27,7 +27,7 @@ static struct event_log run_bytes(const char *lines, size_t n)
 
 #define RUN_BYTES(lines) run_bytes(lines, sizeof(lines) - 1)
 
-/* A NUL ends a field as a bar does; a mark is followed by NULs. */
+/* A NUL ends a field as a bar does; a marker is followed by NULs. */
 static void test_fields_end_at_nul(void **state)
 {
 	struct event_log log = RUN_BYTES(LINE(01, "C\00010\0queue\0005") LINE(02, "B|10|x\0\0")
@@ -109,4 +109,4 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_processes_that_differ),
 };
 
-UNIT_TESTS("marks", tests)
+UNIT_TESTS("markers", tests)
