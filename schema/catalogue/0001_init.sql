@@ -617,7 +617,7 @@ CREATE TABLE rollup_cell (
 CREATE INDEX rollup_cell_by_day ON rollup_cell(project_id, label, day);
 CREATE INDEX rollup_cell_by_age ON rollup_cell(day);
 CREATE INDEX rollup_cell_pending ON rollup_cell(project_id, pending DESC) WHERE pending > 0;
-CREATE INDEX rollup_cell_by_wide ON rollup_cell(project_id, day, app, version_name, build_id, mapping_id) WHERE label = '';
+CREATE INDEX rollup_cell_by_merged ON rollup_cell(project_id, day, app, version_name, build_id, mapping_id) WHERE label = '';
 
 -- One metric of all methods of a cell.
 CREATE TABLE rollup_part (
@@ -705,33 +705,33 @@ CREATE TABLE rollup_tree_later (
 
 -- The large nodes of a cell's tree, for queries over many cells.  Written with rollup_tree.data in
 -- one transaction.  Separate, so that a query reads no large rows.
-CREATE TABLE rollup_tree_rough (
+CREATE TABLE rollup_tree_reduced (
 	project_id TEXT NOT NULL,
 	cell_id INTEGER NOT NULL,
 	data BLOB NOT NULL, -- as rollup_tree.data; empty: to be made
 	PRIMARY KEY (project_id, cell_id)
 ) STRICT;
-CREATE INDEX rollup_tree_unrough ON rollup_tree_rough(data, project_id, cell_id) WHERE data = x''; -- sqlite
---postgres CREATE INDEX rollup_tree_unrough ON rollup_tree_rough(project_id, cell_id) WHERE data = '\x';
+CREATE INDEX rollup_tree_unreduced ON rollup_tree_reduced(data, project_id, cell_id) WHERE data = x''; -- sqlite
+--postgres CREATE INDEX rollup_tree_unreduced ON rollup_tree_reduced(project_id, cell_id) WHERE data = '\x';
 
 -- Parts of all cells of a day that differ only by scenario, device class and system, summed once
 -- the day is over.  A query without these dimensions reads one row instead of dozens.  Valid while
--- sign equals that of the cells and their versions.
-CREATE TABLE rollup_wide (
+-- signature equals that of the cells and their versions.
+CREATE TABLE rollup_merged (
 	project_id TEXT NOT NULL,
 	day INTEGER NOT NULL,
 	app TEXT NOT NULL,
 	version_name TEXT NOT NULL,
 	build_id TEXT NOT NULL,
 	mapping_id TEXT NOT NULL,
-	due INTEGER NOT NULL DEFAULT 1,  -- number of changes to its cells since it was made
-	sign INTEGER NOT NULL DEFAULT 0, -- 0: no parts
+	due INTEGER NOT NULL DEFAULT 1,       -- number of changes to its cells since it was made
+	signature INTEGER NOT NULL DEFAULT 0, -- 0: no parts
 	PRIMARY KEY (project_id, day, app, version_name, build_id, mapping_id)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX rollup_wide_due ON rollup_wide(day) WHERE due > 0;
+CREATE INDEX rollup_merged_due ON rollup_merged(day) WHERE due > 0;
 
--- Parts of rollup_wide, as in rollup_part.
-CREATE TABLE rollup_wide_part (
+-- Parts of rollup_merged, as in rollup_part.
+CREATE TABLE rollup_merged_part (
 	project_id TEXT NOT NULL,
 	day INTEGER NOT NULL,
 	app TEXT NOT NULL,

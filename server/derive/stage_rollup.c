@@ -104,7 +104,7 @@ static enum tw_status maintain(
 	st[2] = tw_rollup_trees_add(
 	        c, last ? 1 : TW_ROLLUP_TREE_DELTAS_MAX, day, &more[2], &why[2]);
 	st[3] = more[1] ? TW_OK /* cells of past days no longer change */
-	                : tw_rollup_wides_add(c, today, &more[3], &why[3]);
+	                : tw_rollup_merged_add(c, today, &more[3], &why[3]);
 	st[4] = last ? TW_OK : expire(state, &more[4], &why[4]);
 	st[5] = erase(state, &more[5], &why[5]);
 	st[6] = purge(state, &why[6]);

@@ -80,10 +80,10 @@ static void add_trees(struct bench *b, int64_t today)
 		        "adding up trees");
 }
 
-static void add_wides(struct bench *b, int64_t today)
+static void add_merged(struct bench *b, int64_t today)
 {
 	for (bool more = true; more;)
-		bench_must(tw_rollup_wides_add(b->c, today, &more, NULL) == TW_OK,
+		bench_must(tw_rollup_merged_add(b->c, today, &more, NULL) == TW_OK,
 		        "adding up days that are over");
 }
 
@@ -102,7 +102,7 @@ static double count(struct bench *b, uint64_t n)
 		bench_must(sim_fold(b->c, b->project, i, end, DAY0), "counting");
 		add_cells(b, today);
 		add_trees(b, today);
-		add_wides(b, today);
+		add_merged(b, today);
 		spent += bench_cpu_ms() - start;
 	}
 	return spent / (double)n;
@@ -137,8 +137,8 @@ static void ask_methods(struct bench *b, const struct tw_rollup_filter *f, struc
 	uint64_t *ids;
 	size_t n, n_list;
 
-	bench_must(s && tw_catalogue_rollup_read(b->c, b->project, f, r.metrics | TW_ROLLUP_WIDE, a,
-	                        &cells, &n, NULL) == TW_OK,
+	bench_must(s && tw_catalogue_rollup_read(b->c, b->project, f, r.metrics | TW_ROLLUP_MERGED,
+	                        a, &cells, &n, NULL) == TW_OK,
 	        "reading");
 	for (size_t i = 0; i < n; i++) {
 		const struct tw_rollup_cell *one = &cells[i];
@@ -271,12 +271,13 @@ static double best_of_3(struct bench *b, int row)
 static void tell_numbers(const struct bench *b)
 {
 	static const char *const reported[][2] = {{"cells", "SELECT count(*) FROM rollup_cell"},
-	        {"cells merged over a day", "SELECT count(*) FROM rollup_wide WHERE sign<>0"},
+	        {"cells merged over a day",
+	                "SELECT count(*) FROM rollup_merged WHERE signature<>0"},
 	        {"deltas not merged", "SELECT count(*) FROM rollup_delta"},
 	        {"KB a part of a cell",
 	                "SELECT avg(length(data))/1024.0 FROM rollup_part WHERE metric=1"},
 	        {"KB a part over a day",
-	                "SELECT avg(length(data))/1024.0 FROM rollup_wide_part WHERE metric=1"},
+	                "SELECT avg(length(data))/1024.0 FROM rollup_merged_part WHERE metric=1"},
 	        {"KB of lengths a cell", "SELECT avg(length(head))/1024.0 FROM rollup_cell"},
 	        {"KB a merged tree",
 	                "SELECT avg(length(data))/1024.0 FROM rollup_tree WHERE version>0"},
@@ -298,7 +299,7 @@ static void measure(const char *folder, uint64_t n, struct bench_took *took)
 		bench_tell("counting a trace", count(&b, n), &took[ROWS]);
 	add_cells(&b, DAY0); /* what an upgrade left to do */
 	add_trees(&b, DAY0);
-	add_wides(&b, DAY0 + SIM_DAYS - 1);
+	add_merged(&b, DAY0 + SIM_DAYS - 1);
 	for (int k = 0; k < ROWS; k++)
 		bench_tell(rows[k].name, best_of_3(&b, k), &took[k]);
 	tell_numbers(&b);

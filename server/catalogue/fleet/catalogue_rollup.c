@@ -416,7 +416,7 @@ enum tw_status tw_catalogue_rollup_store(struct tw_catalogue *c, const char *pro
 	if (st == TW_OK)
 		st = put_parts(w, project_id, was->cell_id, parts, err);
 	if (st == TW_OK)
-		st = tw_cat_wide_due(w, project_id, &was->dims, err);
+		st = tw_cat_merged_due(w, project_id, &was->dims, err);
 	return tw_cat_end(c, w, st, err);
 }
 

@@ -123,7 +123,7 @@ struct tw_rollup_filter { /* "": any */
 enum { TW_ROLLUP_CELLS_READ = 50000 };
 /* A flag among the metrics: the caller does not distinguish scenarios, device classes and systems,
  * so of the cells that differ only in these, one may get the merged parts and the others none. */
-#define TW_ROLLUP_WIDE (1U << TW_ROLLUP_METRICS)
+#define TW_ROLLUP_MERGED (1U << TW_ROLLUP_METRICS)
 /* Cells from one snapshot, by day, with parts of the metrics whose bit is set, and with any bit
  * also the facts of deltas.  TW_TOO_LARGE beyond TW_ROLLUP_CELLS_READ cells. */
 enum tw_status tw_catalogue_rollup_read(struct tw_catalogue *c, const char *project_id,
@@ -170,27 +170,27 @@ enum tw_status tw_catalogue_rollup_store(struct tw_catalogue *c, const char *pro
         const struct tw_rollup_cell *was, const struct tw_str *head,
         const struct tw_str parts[TW_ROLLUP_METRICS], struct tw_err *err) TW_MUST_USE;
 
-/* --- parts of several cells merged (catalogue_rollup_wide.c) --- */
+/* --- parts of several cells merged (catalogue_rollup_merged.c) --- */
 
-enum { TW_WIDE_CELLS = 4096 }; /* further cells are read one by one */
-struct tw_rollup_wide {        /* cells of a day that differ only by scenario, device class and
-	                        * system */
+enum { TW_MERGED_CELLS = 4096 }; /* further cells are read one by one */
+struct tw_rollup_merged {        /* cells of a day that differ only by scenario, device class and
+	                          * system */
 	const char *project_id;
 	struct tw_rollup_dims dims; /* day, app, version, build and mapping */
 	int64_t due;
-	uint64_t sign;
+	uint64_t signature;
 	struct tw_rollup_cell *cells; /* with parts and without deltas */
 	size_t n;
 };
 /* Those of days before `day` with cells changed since the last merge. */
-enum tw_status tw_catalogue_wides_due(struct tw_catalogue *c, int64_t day, uint32_t limit,
-        struct tw_arena *a, struct tw_rollup_wide **ret, size_t *ret_n,
+enum tw_status tw_catalogue_merged_due(struct tw_catalogue *c, int64_t day, uint32_t limit,
+        struct tw_arena *a, struct tw_rollup_merged **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
 /* Reads its cells. */
-enum tw_status tw_catalogue_wide_load(struct tw_catalogue *c, struct tw_rollup_wide *io,
+enum tw_status tw_catalogue_merged_load(struct tw_catalogue *c, struct tw_rollup_merged *io,
         struct tw_arena *a, struct tw_err *err) TW_MUST_USE;
 /* Stores the parts of all its cells; nothing for a single cell. */
-enum tw_status tw_catalogue_wide_store(struct tw_catalogue *c, const struct tw_rollup_wide *w,
+enum tw_status tw_catalogue_merged_store(struct tw_catalogue *c, const struct tw_rollup_merged *w,
         const struct tw_str parts[TW_ROLLUP_METRICS], struct tw_err *err) TW_MUST_USE;
 
 /* --- names, expiry, recomputation (resets: catalogue_rollup_reset.c) --- */

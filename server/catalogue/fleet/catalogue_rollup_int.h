@@ -16,7 +16,7 @@ struct tw_cat_cells {
 	struct tw_arena *arena;
 	unsigned metrics;    /* requested parts, a bit each; with any, also facts of deltas */
 	uint32_t max_deltas; /* per cell */
-	struct tw_stmt *part, *delta, *sign, *wide;
+	struct tw_stmt *part, *delta, *signature, *merged;
 };
 void tw_cat_cells_done(struct tw_cat_cells *k);
 
@@ -26,13 +26,13 @@ enum tw_status tw_cat_read_cells(
 /* The same without deltas. */
 enum tw_status tw_cat_read_parts(
         struct tw_cat_cells *k, struct tw_rollup_cell *const *cells, size_t n, struct tw_err *err);
-/* Parts of all cells of a filter, for TW_ROLLUP_WIDE (catalogue_rollup_wide.c). */
-enum tw_status tw_cat_read_wide(
+/* Parts of all cells of a filter, for TW_ROLLUP_MERGED (catalogue_rollup_merged.c). */
+enum tw_status tw_cat_read_merged(
         struct tw_cat_cells *k, struct tw_rollup_cell *cells, size_t n, struct tw_err *err);
 /* Call in the transaction that changes the parts of a cell, or deletes it. */
-enum tw_status tw_cat_wide_due(struct tw_db *db, const char *project_id,
+enum tw_status tw_cat_merged_due(struct tw_db *db, const char *project_id,
         const struct tw_rollup_dims *d, struct tw_err *err);
-enum tw_status tw_cat_wide_delete(
+enum tw_status tw_cat_merged_delete(
         struct tw_db *db, const char *project_id, int64_t cell_id, struct tw_err *err);
 /* A copy of a column's bytes in the arena; TW_TOO_LARGE if it is full. */
 enum tw_status tw_cat_bytes(const struct tw_cat_query *q, int col, struct tw_arena *a,

@@ -186,8 +186,8 @@ void tw_cat_cells_done(struct tw_cat_cells *k)
 {
 	tw_stmt_drop(k->part);
 	tw_stmt_drop(k->delta);
-	tw_stmt_drop(k->sign);
-	tw_stmt_drop(k->wide);
+	tw_stmt_drop(k->signature);
+	tw_stmt_drop(k->merged);
 }
 
 /* --- by filter --- */
@@ -243,7 +243,7 @@ static enum tw_status read_all(struct tw_cat_cells *k, const struct tw_rollup_fi
         struct growing *g, struct tw_err *err)
 {
 	const bool all = !f->scenario[0] && !f->device_class[0] && !f->os[0] && !f->label[0];
-	const bool wide = all && (k->metrics & TW_ROLLUP_WIDE);
+	const bool merged = all && (k->metrics & TW_ROLLUP_MERGED);
 	struct tw_rollup_cell **cells;
 	enum tw_status st = read_rows(k->db, k->project_id, f, g, err);
 
@@ -254,9 +254,9 @@ static enum tw_status read_all(struct tw_cat_cells *k, const struct tw_rollup_fi
 		return tw_rollup_fail_too_large(err);
 	for (size_t i = 0; i < g->n; i++)
 		cells[i] = &g->cells[i];
-	if (!wide)
+	if (!merged)
 		return tw_cat_read_cells(k, cells, g->n, err);
-	st = tw_cat_read_wide(k, g->cells, g->n, err);
+	st = tw_cat_read_merged(k, g->cells, g->n, err);
 	return st == TW_OK ? read_some_deltas(k, cells, g->n, err) : st;
 }
 

@@ -13,7 +13,7 @@ static enum tw_status delete_cell(
 	        "DELETE FROM rollup_delta WHERE project_id=? AND cell_id=?",
 	        "DELETE FROM rollup_cell WHERE project_id=? AND cell_id=?",
 	        "DELETE FROM finding WHERE project_id=? AND cell_id=?"};
-	enum tw_status st = tw_cat_wide_delete(db, project_id, cell_id, err);
+	enum tw_status st = tw_cat_merged_delete(db, project_id, cell_id, err);
 
 	for (int i = 0; st == TW_OK && i < 4; i++)
 		st = tw_cat_exec(db, NULL, err, sql[i], "ti", project_id, cell_id);

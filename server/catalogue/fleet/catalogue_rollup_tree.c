@@ -107,7 +107,7 @@ struct trees { /* reads trees into an arena */
 	struct tw_arena *arena;
 	size_t max_deltas; /* per cell */
 	bool levels;       /* whether to read levels */
-	bool rough;
+	bool reduced;
 };
 
 static enum tw_status read_delta(const struct tw_cat_query *q, struct tw_arena *a,
@@ -181,10 +181,10 @@ static enum tw_status read_trees(
 		st = tw_cat_query(&q, k->db, err, /* primary keys */
 		        "SELECT t.cell_id, t.version, t.pending, CASE WHEN ?4<>0 AND r.data<>x''"
 		        " THEN r.data ELSE t.data END, CASE WHEN ?3<>0 THEN t.levels ELSE x'' END,"
-		        " r.data=x'' FROM rollup_tree t LEFT JOIN rollup_tree_rough r ON"
+		        " r.data=x'' FROM rollup_tree t LEFT JOIN rollup_tree_reduced r ON"
 		        " r.project_id=t.project_id AND r.cell_id=t.cell_id WHERE t.project_id=?1"
 		        " AND t.cell_id" TW_CAT_AMONG("?2"),
-		        "ttii", k->project_id, ids.list, (int64_t)k->levels, (int64_t)k->rough);
+		        "ttii", k->project_id, ids.list, (int64_t)k->levels, (int64_t)k->reduced);
 	while (st == TW_OK && tw_cat_row(&q)) {
 		const size_t found = tw_cat_index_of(&ids, tw_cat_int(&q, 0));
 
@@ -227,11 +227,11 @@ static enum tw_status read_some(struct tw_catalogue *c, struct trees *k, const i
 }
 
 enum tw_status tw_catalogue_trees_read(struct tw_catalogue *c, const char *project_id,
-        const int64_t *cell_ids, size_t n, bool rough, struct tw_arena *a,
+        const int64_t *cell_ids, size_t n, bool reduced, struct tw_arena *a,
         struct tw_tree_cell **ret, struct tw_err *err)
 {
 	struct trees k = {
-	        .project_id = project_id, .arena = a, .max_deltas = SIZE_MAX, .rough = rough};
+	        .project_id = project_id, .arena = a, .max_deltas = SIZE_MAX, .reduced = reduced};
 
 	return read_some(c, &k, cell_ids, n, ret, err);
 }
@@ -252,7 +252,8 @@ enum tw_status tw_catalogue_trees_due(struct tw_catalogue *c, uint32_t deltas, i
 	        "day<?2) AND NOT EXISTS (SELECT 1 FROM rollup_tree_later l WHERE "
 	        "l.project_id=rollup_tree.project_id AND l.cell_id=rollup_tree.cell_id AND "
 	        "l.again_ms>?3) ORDER BY pending DESC LIMIT ?4) of_deltas UNION ALL SELECT "
-	        "project_id, cell_id FROM rollup_tree_rough r INDEXED BY rollup_tree_unrough WHERE "
+	        "project_id, cell_id FROM rollup_tree_reduced r INDEXED BY rollup_tree_unreduced "
+	        "WHERE "
 	        "data=x'' AND NOT EXISTS (SELECT 1 FROM rollup_tree_later l WHERE "
 	        "l.project_id=r.project_id AND l.cell_id=r.cell_id AND l.again_ms>?3) LIMIT ?4",
 	        "iiiii", (int64_t)deltas, day, now_ms, (int64_t)limit,
@@ -301,7 +302,7 @@ static enum tw_status take_deltas(struct tw_db *db, const char *project_id,
 
 enum tw_status tw_catalogue_tree_store(struct tw_catalogue *c, const char *project_id,
         const struct tw_tree_cell *was, const struct tw_rollup_written *tree,
-        const struct tw_str *rough, struct tw_err *err)
+        const struct tw_str *reduced, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
 	int changed = 0;
@@ -319,9 +320,9 @@ enum tw_status tw_catalogue_tree_store(struct tw_catalogue *c, const char *proje
 		st = take_deltas(w, project_id, was, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err, /* primary key */
-		        "INSERT INTO rollup_tree_rough(project_id,cell_id,data) VALUES(?,?,?)"
+		        "INSERT INTO rollup_tree_reduced(project_id,cell_id,data) VALUES(?,?,?)"
 		        " ON CONFLICT(project_id,cell_id) DO UPDATE SET data=excluded.data",
-		        "tib", project_id, was->cell_id, rough);
+		        "tib", project_id, was->cell_id, reduced);
 	if (st == TW_OK)
 		st = forget_postponed(w, project_id, was->cell_id, err);
 	return tw_cat_end(c, w, st, err);
@@ -357,7 +358,7 @@ enum tw_status tw_cat_tree_delete(
 {
 	static const char *const sql[] = {/* primary keys */
 	        "DELETE FROM rollup_tree_delta WHERE project_id=? AND cell_id=?",
-	        "DELETE FROM rollup_tree_rough WHERE project_id=? AND cell_id=?",
+	        "DELETE FROM rollup_tree_reduced WHERE project_id=? AND cell_id=?",
 	        "DELETE FROM rollup_tree WHERE project_id=? AND cell_id=?"};
 	enum tw_status st = forget_postponed(db, project_id, cell_id, err);
 

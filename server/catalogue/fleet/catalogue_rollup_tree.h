@@ -30,7 +30,7 @@ enum { TW_ROLLUP_TREES_WHOLE = 64, TW_ROLLUP_REDUCED_NODES = 512 };
 /* The trees of the cells, from one snapshot, without levels; reduced if requested and available.
  * Cells without a tree have an empty one.  TW_TOO_LARGE if they do not fit into the arena. */
 enum tw_status tw_catalogue_trees_read(struct tw_catalogue *c, const char *project_id,
-        const int64_t *cell_ids, size_t n, bool rough, struct tw_arena *a,
+        const int64_t *cell_ids, size_t n, bool reduced, struct tw_arena *a,
         struct tw_tree_cell **ret, struct tw_err *err) TW_MUST_USE;
 
 /* Cells with at least `deltas` deltas, or twice the number of earlier updates if that is fewer (at
@@ -47,7 +47,7 @@ enum tw_status tw_catalogue_tree_load(struct tw_catalogue *c, const struct tw_ro
 /* Replaces the deltas in `was` with its new tree.  TW_CONFLICT: another server did so already. */
 enum tw_status tw_catalogue_tree_store(struct tw_catalogue *c, const char *project_id,
         const struct tw_tree_cell *was, const struct tw_rollup_written *tree,
-        const struct tw_str *rough, struct tw_err *err) TW_MUST_USE;
+        const struct tw_str *reduced, struct tw_err *err) TW_MUST_USE;
 
 /* A query reads deltas one by one, each with up to an eighth of a full cell's nodes, so their
  * number is limited.  The more often a tree was rewritten, the more deltas it waits for, so that

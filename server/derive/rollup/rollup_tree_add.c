@@ -24,7 +24,7 @@ static enum tw_status merge_all(
 }
 
 struct made { /* a cell's tree, serialized exact and rounded */
-	struct tw_buf data, levels, rough;
+	struct tw_buf data, levels, reduced;
 };
 
 /* The rounded tree is never merged further, so its levels are not stored. */
@@ -37,7 +37,7 @@ static enum tw_status write_both(struct tw_rollup_tree *t, struct made *ret, str
 		return st;
 	tw_buf_init(&levels, TREE_BYTES);
 	tw_rollup_tree_bound(t, TW_ROLLUP_REDUCED_NODES);
-	st = tw_rollup_tree_write(t, &ret->rough, &levels, err);
+	st = tw_rollup_tree_write(t, &ret->reduced, &levels, err);
 	tw_buf_done(&levels);
 	return st;
 }
@@ -62,19 +62,19 @@ static enum tw_status add_one(struct tw_catalogue *c, const struct tw_rollup_due
 		return tw_fail(err, TW_CONFLICT, "there is nothing to add");
 	tw_buf_init(&made.data, TREE_BYTES);
 	tw_buf_init(&made.levels, TREE_BYTES);
-	tw_buf_init(&made.rough, TREE_BYTES);
+	tw_buf_init(&made.reduced, TREE_BYTES);
 	st = merge_all(cell, &t, err);
 	if (st == TW_OK)
 		st = write_both(&t, &made, err);
 	if (st == TW_OK) {
 		const struct tw_rollup_written tree = {text_of(&made.data), text_of(&made.levels)};
-		const struct tw_str rough = text_of(&made.rough);
+		const struct tw_str reduced = text_of(&made.reduced);
 
-		st = tw_catalogue_tree_store(c, of->project_id, cell, &tree, &rough, err);
+		st = tw_catalogue_tree_store(c, of->project_id, cell, &tree, &reduced, err);
 	}
 	tw_buf_done(&made.data);
 	tw_buf_done(&made.levels);
-	tw_buf_done(&made.rough);
+	tw_buf_done(&made.reduced);
 	return st;
 }
 

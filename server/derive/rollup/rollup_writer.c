@@ -463,7 +463,7 @@ enum { MADE_AT_ONCE = 16, PART_BYTES = 256 << 20 };
 #define WORK_BYTES ((size_t)512 << 20)
 
 /* One metric at a time, so that each needs only the memory of the parts read. */
-static enum tw_status add_up(const struct tw_rollup_wide *w, enum tw_rollup_metric m,
+static enum tw_status add_up(const struct tw_rollup_merged *w, enum tw_rollup_metric m,
         struct tw_arena *a, struct tw_buf *out, struct tw_err *err)
 {
 	struct tw_rollup r = {.arena = a, .metrics = 1U << m};
@@ -477,11 +477,11 @@ static enum tw_status add_up(const struct tw_rollup_wide *w, enum tw_rollup_metr
 }
 
 static enum tw_status make(
-        struct tw_catalogue *c, struct tw_rollup_wide *w, struct tw_arena *a, struct tw_err *err)
+        struct tw_catalogue *c, struct tw_rollup_merged *w, struct tw_arena *a, struct tw_err *err)
 {
 	struct tw_str parts[TW_ROLLUP_METRICS] = {{0}};
 	struct tw_buf out[TW_ROLLUP_METRICS];
-	enum tw_status st = tw_catalogue_wide_load(c, w, a, err);
+	enum tw_status st = tw_catalogue_merged_load(c, w, a, err);
 
 	for (unsigned m = 0; m < TW_ROLLUP_METRICS; m++) {
 		tw_buf_init(&out[m], PART_BYTES);
@@ -490,7 +490,7 @@ static enum tw_status make(
 		parts[m] = (struct tw_str){(const char *)out[m].data, out[m].len};
 	}
 	if (st == TW_OK)
-		st = tw_catalogue_wide_store(c, w, parts, err);
+		st = tw_catalogue_merged_store(c, w, parts, err);
 	for (unsigned m = 0; m < TW_ROLLUP_METRICS; m++)
 		tw_buf_done(&out[m]);
 	return st;
@@ -498,7 +498,7 @@ static enum tw_status make(
 
 /* If it cannot be made, readers use the single cells; it is retried when one of them changes. */
 static enum tw_status make_or_leave(
-        struct tw_catalogue *c, struct tw_rollup_wide *w, struct tw_arena *a, struct tw_err *err)
+        struct tw_catalogue *c, struct tw_rollup_merged *w, struct tw_arena *a, struct tw_err *err)
 {
 	static const struct tw_str none[TW_ROLLUP_METRICS];
 	struct tw_err why;
@@ -506,20 +506,20 @@ static enum tw_status make_or_leave(
 
 	if (st == TW_OK)
 		return st;
-	tw_log_err(TW_LOG_ERROR, "wide_rollup_not_made", w->project_id, &why);
+	tw_log_err(TW_LOG_ERROR, "merged_rollup_not_stored", w->project_id, &why);
 	w->n = 0;
-	return tw_catalogue_wide_store(c, w, none, err);
+	return tw_catalogue_merged_store(c, w, none, err);
 }
 
-enum tw_status tw_rollup_wides_add(
+enum tw_status tw_rollup_merged_add(
         struct tw_catalogue *c, int64_t day, bool *ret_more, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(WORK_BYTES);
 	struct tw_arena *list = tw_arena_new(1 << 20);
-	struct tw_rollup_wide *due = NULL;
+	struct tw_rollup_merged *due = NULL;
 	size_t n = 0;
 	enum tw_status st =
-	        a && list ? tw_catalogue_wides_due(c, day, MADE_AT_ONCE, list, &due, &n, err)
+	        a && list ? tw_catalogue_merged_due(c, day, MADE_AT_ONCE, list, &due, &n, err)
 	                  : tw_oom(err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++) {

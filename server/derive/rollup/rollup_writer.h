@@ -49,7 +49,7 @@ enum tw_status tw_rollup_cell_add(const struct tw_rollup_cell *cell, struct tw_a
         struct tw_err *err) TW_MUST_USE;
 
 /* Merges some cells of days before `day`. */
-enum tw_status tw_rollup_wides_add(
+enum tw_status tw_rollup_merged_add(
         struct tw_catalogue *c, int64_t day, bool *ret_more, struct tw_err *err) TW_MUST_USE;
 
 /* Labels by which a project's traces are also counted: TW_SETTING_ROLLUPS, {"labels": [...]}. */

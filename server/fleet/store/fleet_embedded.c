@@ -32,10 +32,11 @@ static enum tw_status put_found(struct tw_fleet_store *s, const struct tw_found_
 static enum tw_status cells(struct tw_fleet_store *s, const struct tw_fleet_query *query,
         struct tw_arena *a, struct tw_rollup_cell **ret, size_t *ret_n, struct tw_err *err)
 {
-	const bool wide = !(query->dims & (TW_DIM_SCENARIO | TW_DIM_CLASS | TW_DIM_OS));
+	const bool may_merge = !(query->dims & (TW_DIM_SCENARIO | TW_DIM_CLASS | TW_DIM_OS));
 
 	return tw_catalogue_rollup_read(s->catalogue, query->project_id, &query->filter,
-	        query->metrics | (query->metrics && wide ? TW_ROLLUP_WIDE : 0), a, ret, ret_n, err);
+	        query->metrics | (query->metrics && may_merge ? TW_ROLLUP_MERGED : 0), a, ret,
+	        ret_n, err);
 }
 
 static enum tw_status count(struct tw_fleet_store *s, const struct tw_fleet_query *query,

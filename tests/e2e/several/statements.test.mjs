@@ -45,7 +45,7 @@ const arrangements = {
 
 /* Repeated at intervals, also if there is nothing to do: their number depends on the time. */
 const polls = ['build_rename WHERE stage=', 'rollup_cell WHERE project_id>', 'rollup_tree WHERE pending>', 'anr_trace WHERE day<', 'anr_day WHERE day<', 'anr_day d WHERE d.project_id=$1 AND d.waiting=',
-	'postponed WHERE stage=', 'rollup_wide WHERE due>', 'count_delta LIMIT', 'outbox WHERE state=', 'ticket WHERE due_ms>', 'resumable WHERE', 'project WHERE project_id>', 'catalogue_schema'].map((of) => `query LIKE 'SELECT%FROM ${of}%'`).join(' OR ');
+	'postponed WHERE stage=', 'rollup_merged WHERE due>', 'count_delta LIMIT', 'outbox WHERE state=', 'ticket WHERE due_ms>', 'resumable WHERE', 'project WHERE project_id>', 'catalogue_schema'].map((of) => `query LIKE 'SELECT%FROM ${of}%'`).join(' OR ');
 /* Locks of objects: how many share a statement depends on the time, too. */
 const locks = "query LIKE '%pg_try_advisory_lock_shared%'";
 
@@ -113,7 +113,7 @@ test('an answer about the fleet takes at most 10 statements, however many method
 	await add(1500, 12, 'many');
 	const questions = ['methods?limit=1000', 'flame?', 'compare?a=1&b=2', 'scenarios?by=all'];
 	/* statements about methods and cells, not those of stages or of the key */
-	const fleet = "query ~ 'rollup_' AND query ~* '^(SELECT|WITH)' AND query !~ 'pending|rollup_wide|EXISTS'";
+	const fleet = "query ~ 'rollup_' AND query ~* '^(SELECT|WITH)' AND query !~ 'pending|rollup_merged|EXISTS'";
 	for (const question of questions) {
 		const taken = {};
 		for (const app of ['few', 'many']) {

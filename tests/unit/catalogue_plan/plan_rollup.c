@@ -182,10 +182,10 @@ void plan_use_rollups(struct tw_catalogue *c, const char *dir, const char *proje
 	assert_int_equal(tree->n_deltas, 1);
 	assert_int_equal(tw_rollup_trees_add(c, 1, 0, &more, NULL), TW_OK);
 	assert_true(more);
-	assert_int_equal(tw_rollup_wides_add(c, INT32_MAX, &more, NULL), TW_OK);
+	assert_int_equal(tw_rollup_merged_add(c, INT32_MAX, &more, NULL), TW_OK);
 	assert_true(more);
-	assert_int_equal(tw_catalogue_rollup_read(c, project, &any, TW_ROLLUP_ALL | TW_ROLLUP_WIDE,
-	                         a, &cells, &n, NULL),
+	assert_int_equal(tw_catalogue_rollup_read(c, project, &any,
+	                         TW_ROLLUP_ALL | TW_ROLLUP_MERGED, a, &cells, &n, NULL),
 	        TW_OK);
 	assert_int_equal(
 	        tw_catalogue_rollup_find(c, project, "unknown:1", a, &ids, &n, NULL), TW_OK);

@@ -121,7 +121,7 @@ static char *dump(struct session *s)
 	                                                                                       "|ce"
 	                                                                                       "ll_"
 	                                                                                       "id|"
-	                                                                                       "|" HEX("data") " FROM rollup_tree_rough UNION ALL SELECT"
+	                                                                                       "|" HEX("data") " FROM rollup_tree_reduced UNION ALL SELECT"
 	                                                                                                       " 'e'||cell_id||trace_id||" HEX(
 	                                                                                                               "data") " FROM rollup_tree_delta UNION ALL SELECT"
 	                                                                                                                       " 'm'||method_id||name FROM rollup_method ORDER BY 1) l";
@@ -405,7 +405,7 @@ static void test_rough_trees_are_made_again(void **state)
 	uint32_t whole, rough, before;
 	char *first = dump(s), *second;
 
-	catalogue_run(s->db, "UPDATE rollup_tree_rough SET data=x''");
+	catalogue_run(s->db, "UPDATE rollup_tree_reduced SET data=x''");
 	assert_true(tree_total(s, true, &before) == tree_total(s, false, &whole));
 	assert_int_equal(before, whole); /* as long as they are not made */
 	add_up(s, TW_ROLLUP_DELTAS_MAX);

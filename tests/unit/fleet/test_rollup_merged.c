@@ -48,7 +48,7 @@ static void add_up(void)
 static void make(void)
 {
 	for (bool more = true; more;)
-		assert_int_equal(tw_rollup_wides_add(s.c, LAST, &more, NULL), TW_OK);
+		assert_int_equal(tw_rollup_merged_add(s.c, LAST, &more, NULL), TW_OK);
 }
 
 struct read { /* the response to a query by day or another grouping, and its number of cells */
@@ -71,7 +71,7 @@ static void write_group(const struct tw_fleet_group *g, struct tw_buf *out)
 	}
 }
 
-static struct read query(const struct tw_rollup_filter *f, enum tw_fleet_by by, unsigned wide)
+static struct read query(const struct tw_rollup_filter *f, enum tw_fleet_by by, unsigned merged)
 {
 	struct tw_fleet_group *groups;
 	struct tw_rollup_cell *cells;
@@ -81,7 +81,7 @@ static struct read query(const struct tw_rollup_filter *f, enum tw_fleet_by by, 
 	tw_arena_reset(s.arena);
 	tw_buf_init(&ret.bytes, (size_t)64 << 20);
 	assert_int_equal(tw_catalogue_rollup_read(
-	                         s.c, s.project, f, METRICS | wide, s.arena, &cells, &n, NULL),
+	                         s.c, s.project, f, METRICS | merged, s.arena, &cells, &n, NULL),
 	        TW_OK);
 	for (size_t i = 0; i < n; i++)
 		ret.with_parts += cells[i].parts[TW_ROLLUP_SELF].len > 0;
@@ -99,15 +99,16 @@ static size_t check(const struct tw_rollup_filter *f)
 	size_t with_parts = 0;
 
 	for (size_t i = 0; i < sizeof bys / sizeof *bys; i++) {
-		struct read cells = query(f, bys[i], 0), wide = query(f, bys[i], TW_ROLLUP_WIDE);
+		struct read cells = query(f, bys[i], 0),
+		            merged = query(f, bys[i], TW_ROLLUP_MERGED);
 
 		assert_true(cells.bytes.len > 0);
-		assert_int_equal(cells.bytes.len, wide.bytes.len);
-		assert_memory_equal(cells.bytes.data, wide.bytes.data, cells.bytes.len);
-		assert_true(wide.with_parts <= cells.with_parts);
-		with_parts = wide.with_parts;
+		assert_int_equal(cells.bytes.len, merged.bytes.len);
+		assert_memory_equal(cells.bytes.data, merged.bytes.data, cells.bytes.len);
+		assert_true(merged.with_parts <= cells.with_parts);
+		with_parts = merged.with_parts;
 		tw_buf_done(&cells.bytes);
-		tw_buf_done(&wide.bytes);
+		tw_buf_done(&merged.bytes);
 	}
 	return with_parts;
 }
@@ -136,12 +137,12 @@ static void test_the_same(void **state)
 	add_up();
 	assert_int_equal(check(&everything), number(CELLS));
 	make();
-	assert_true(number("SELECT count(*) FROM rollup_wide WHERE sign<>0") > SIM_DAYS);
-	assert_int_equal(number("SELECT count(*) FROM rollup_wide WHERE due>0 AND day<20013"), 0);
-	assert_int_equal(number("SELECT count(*) FROM rollup_wide_part WHERE day=20013"), 0);
+	assert_true(number("SELECT count(*) FROM rollup_merged WHERE signature<>0") > SIM_DAYS);
+	assert_int_equal(number("SELECT count(*) FROM rollup_merged WHERE due>0 AND day<20013"), 0);
+	assert_int_equal(number("SELECT count(*) FROM rollup_merged_part WHERE day=20013"), 0);
 	assert_int_equal(check(&everything), number(GROUPS) + number(CELLS_TODAY));
 	assert_true(check(&version) < check(&everything));
-	some = query(&class, TW_FLEET_ALL, TW_ROLLUP_WIDE); /* each cell for itself */
+	some = query(&class, TW_FLEET_ALL, TW_ROLLUP_MERGED); /* each cell for itself */
 	assert_int_equal(some.with_parts,
 	        number("SELECT count(*) FROM rollup_cell WHERE version>0 AND device_class='mid'"));
 	tw_buf_done(&some.bytes);
@@ -163,19 +164,19 @@ static void test_what_comes_late(void **state)
 static void test_what_is_emptied(void **state)
 {
 	struct tw_rollup_reset sums;
-	struct read before = query(&everything, TW_FLEET_DAY, TW_ROLLUP_WIDE), after;
+	struct read before = query(&everything, TW_FLEET_DAY, TW_ROLLUP_MERGED), after;
 
 	(void)state;
 	assert_int_equal(tw_catalogue_rollup_reset(s.c, s.project, &sums, NULL), TW_OK);
-	assert_int_equal(number("SELECT count(*) FROM rollup_wide"), 0);
-	assert_int_equal(number("SELECT count(*) FROM rollup_wide_part"), 0);
+	assert_int_equal(number("SELECT count(*) FROM rollup_merged"), 0);
+	assert_int_equal(number("SELECT count(*) FROM rollup_merged_part"), 0);
 	assert_true(sim_fold(s.c, s.project, 0, TRACES / 2 + 40, DAY0));
 	(void)check(&everything);
 	add_up();
 	(void)check(&everything);
 	make();
 	(void)check(&everything);
-	after = query(&everything, TW_FLEET_DAY, TW_ROLLUP_WIDE);
+	after = query(&everything, TW_FLEET_DAY, TW_ROLLUP_MERGED);
 	assert_int_equal(before.bytes.len, after.bytes.len);
 	assert_memory_equal(before.bytes.data, after.bytes.data, before.bytes.len);
 	tw_buf_done(&before.bytes);
@@ -189,8 +190,8 @@ static void test_what_is_too_old(void **state)
 	(void)state;
 	while (more)
 		assert_int_equal(tw_catalogue_rollup_expire(s.c, DAY0 + 5, &more, NULL), TW_OK);
-	assert_int_equal(number("SELECT min(day) FROM rollup_wide"), DAY0 + 5);
-	assert_int_equal(number("SELECT min(day) FROM rollup_wide_part"), DAY0 + 5);
+	assert_int_equal(number("SELECT min(day) FROM rollup_merged"), DAY0 + 5);
+	assert_int_equal(number("SELECT min(day) FROM rollup_merged_part"), DAY0 + 5);
 	(void)check(&everything);
 }
 
@@ -206,9 +207,9 @@ static int setup(void **state)
 	bool is_new;
 
 	(void)state;
-	s = (struct session){.dir = "/dev/shm/tw-wide-XXXXXX"};
+	s = (struct session){.dir = "/dev/shm/tw-merged-XXXXXX"};
 	if (!mkdtemp(s.dir)) {
-		(void)snprintf(s.dir, sizeof s.dir, "/tmp/tw-wide-XXXXXX");
+		(void)snprintf(s.dir, sizeof s.dir, "/tmp/tw-merged-XXXXXX");
 		assert_non_null(mkdtemp(s.dir));
 	}
 	s.c = catalogue_in(s.dir);
@@ -239,4 +240,4 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_too_old),
 };
 
-UNIT_TESTS_WITH("rollup_wide", tests, setup, teardown)
+UNIT_TESTS_WITH("rollup_merged", tests, setup, teardown)
