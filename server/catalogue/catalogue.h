@@ -68,15 +68,15 @@ void tw_catalogue_only_while(bool (*there)(void *arg), void *arg);
 /* Takes or renews the lease `what` for this owner.  A single server always has it. */
 enum tw_status tw_catalogue_take_lease(struct tw_catalogue *c, const char *what, const char *owner,
         int64_t lease_ms, bool *ret, struct tw_err *err) TW_MUST_USE;
-/* A named lock of a shared catalogue, shared or exclusive (`alone`), without waiting.  *ret_session
- * is needed to unlock; 0: it is held by another. */
-enum tw_status tw_catalogue_key_lock(struct tw_catalogue *c, const char *name, bool alone,
+/* A named lock of a shared catalogue, shared or exclusive, without waiting.
+ * *ret_session is needed to unlock; 0: it is held by another. */
+enum tw_status tw_catalogue_key_lock(struct tw_catalogue *c, const char *name, bool exclusive,
         uint64_t *ret_session, struct tw_err *err) TW_MUST_USE;
 /* Whether an exclusive lock is still held; sends a query. */
 enum tw_status tw_catalogue_key_held(struct tw_catalogue *c, const char *name, uint64_t session,
         bool *ret_held, struct tw_err *err) TW_MUST_USE;
 /* *ret_held false: it had already been lost. */
-enum tw_status tw_catalogue_key_unlock(struct tw_catalogue *c, const char *name, bool alone,
+enum tw_status tw_catalogue_key_unlock(struct tw_catalogue *c, const char *name, bool exclusive,
         uint64_t session, bool *ret_held, struct tw_err *err) TW_MUST_USE;
 /* Adds changes of counters to their rows, in the background. */
 enum tw_status tw_catalogue_counts_add(struct tw_catalogue *c, struct tw_err *err) TW_MUST_USE;

@@ -147,7 +147,7 @@ enum tw_status tw_cat_upgrade(struct tw_catalogue *c, const struct tw_embedded *
 enum tw_status tw_postgres_upgrade(
         struct tw_db *db, const struct tw_embedded *schema, bool may_migrate, struct tw_err *err);
 /* tw_postgres_hold with this program's schema. */
-enum tw_status tw_cat_postgres_hold(struct tw_db *db, bool alone, struct tw_err *err);
+enum tw_status tw_cat_postgres_hold(struct tw_db *db, bool exclusive, struct tw_err *err);
 /* Begins a short write transaction on a connection without the servers' lock; `set` are more of its
  * settings.  TW_BUSY, also with the transaction begun: a newer version has migrated the
  * catalogue. */
@@ -174,7 +174,7 @@ enum tw_cat_subject {
 /* Takes a writing connection and begins.  tw_cat_end commits if st is TW_OK, otherwise rolls back,
  * gives it back, and returns st or the commit's error.  If db is NULL (begin failed), returns st.
  */
-enum tw_status tw_cat_begin(struct tw_catalogue *c, enum tw_cat_subject alone, const char *id,
+enum tw_status tw_cat_begin(struct tw_catalogue *c, enum tw_cat_subject subject, const char *id,
         struct tw_db **ret, struct tw_err *err);
 /* For a group of uploads; independent of this thread's actor.  `one`: as tw_cat_begin_one. */
 enum tw_status tw_cat_begin_uploads(
@@ -189,10 +189,10 @@ enum tw_status tw_cat_begin_one(struct tw_catalogue *c, struct tw_db **ret, stru
 enum tw_status tw_cat_begin_soon(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err);
 enum tw_status tw_cat_end(
         struct tw_catalogue *c, struct tw_db *db, enum tw_status st, struct tw_err *err);
-/* In a transaction: locks a subject, also in addition to others.  `alone` false: shared with other
- * transactions that do not lock it exclusively.  Does nothing in SQLite. */
-enum tw_status tw_cat_lock(
-        struct tw_db *w, enum tw_cat_subject of, const char *id, bool alone, struct tw_err *err);
+/* In a transaction: locks a subject, also in addition to others.  `exclusive` false: shared with
+ * other transactions that do not lock it exclusively.  Does nothing in SQLite. */
+enum tw_status tw_cat_lock(struct tw_db *w, enum tw_cat_subject of, const char *id, bool exclusive,
+        struct tw_err *err);
 /* The number of the advisory lock, for statements that take it themselves. */
 int64_t tw_cat_lock_number(enum tw_cat_subject of, const char *id);
 /* Whether to run this thread's transaction, which ended with st, again: another one changed the
@@ -202,8 +202,8 @@ bool tw_cat_again(enum tw_status st, unsigned *io_tries);
 /* A transaction as a function, which is run again after a conflict (tw_cat_again).  Its effects
  * outside the database must be repeatable; those of the last run remain. */
 typedef enum tw_status (*tw_cat_work)(struct tw_db *w, void *arg, struct tw_err *err);
-enum tw_status tw_cat_transact(struct tw_catalogue *c, enum tw_cat_subject alone, tw_cat_work work,
-        void *arg, struct tw_err *err);
+enum tw_status tw_cat_transact(struct tw_catalogue *c, enum tw_cat_subject subject,
+        tw_cat_work work, void *arg, struct tw_err *err);
 /* In a transaction that waits for files, and has locked only what they belong to. */
 enum tw_status tw_cat_may_idle(struct tw_db *w, struct tw_err *err);
 /* For statements outside of a transaction (catalogue_writer.c). */
@@ -378,13 +378,13 @@ enum tw_status tw_cat_change(struct tw_db *db, const char *missing, struct tw_er
         const char *sql, const char *types, ...);
 
 /* One statement as a transaction. */
-struct tw_cat_alone {
+struct tw_cat_statement {
 	enum tw_cat_subject subject;
 	const char *id;                 /* of the subject */
 	const char *missing;            /* as of tw_cat_change; NULL: no row is no error */
 	const struct tw_change *change; /* its audit entry; NULL: none */
 };
-enum tw_status tw_cat_run(struct tw_catalogue *c, const struct tw_cat_alone *how,
+enum tw_status tw_cat_run(struct tw_catalogue *c, const struct tw_cat_statement *how,
         struct tw_err *err, const char *sql, const char *types, ...);
 
 enum tw_status tw_cat_exec_kept(struct tw_db *db, struct tw_stmt **kept, struct tw_err *err,

@@ -78,9 +78,10 @@ static enum tw_status migrate(
 	return st;
 }
 
-enum tw_status tw_cat_postgres_hold(struct tw_db *db, bool alone, struct tw_err *err)
+enum tw_status tw_cat_postgres_hold(struct tw_db *db, bool exclusive, struct tw_err *err)
 {
-	return tw_postgres_hold(db, alone, tw_cat_last_schema(tw_catalogue_postgres_schema), err);
+	return tw_postgres_hold(
+	        db, exclusive, tw_cat_last_schema(tw_catalogue_postgres_schema), err);
 }
 
 enum tw_status tw_cat_postgres_begin_unlocked(struct tw_db *db, const char *set, struct tw_err *err)

@@ -425,7 +425,7 @@ enum tw_status tw_cat_change(struct tw_db *db, const char *missing, struct tw_er
 	return st;
 }
 
-enum tw_status tw_cat_run(struct tw_catalogue *c, const struct tw_cat_alone *how,
+enum tw_status tw_cat_run(struct tw_catalogue *c, const struct tw_cat_statement *how,
         struct tw_err *err, const char *sql, const char *types, ...)
 {
 	struct tw_db *w = NULL;

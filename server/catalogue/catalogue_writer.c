@@ -200,29 +200,29 @@ int64_t tw_cat_lock_number(enum tw_cat_subject of, const char *id)
 #define LOCK_SUBJECT                                                                               \
 	"SELECT pg_advisory_xact_lock(hashtextextended(identity,%lld)) FROM catalogue_identity"
 
-enum tw_status tw_cat_begin(struct tw_catalogue *c, enum tw_cat_subject alone, const char *id,
+enum tw_status tw_cat_begin(struct tw_catalogue *c, enum tw_cat_subject subject, const char *id,
         struct tw_db **ret, struct tw_err *err)
 {
 	char sql[SQL_BYTES];
 
-	if (tw_cat_is_sqlite(c) || alone == TW_SUBJECT_NONE)
+	if (tw_cat_is_sqlite(c) || subject == TW_SUBJECT_NONE)
 		return tw_cat_begin_as(c, "BEGIN IMMEDIATE", ret, err);
 	(void)snprintf(sql, sizeof sql,
 	        "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; " LOCK_SUBJECT,
-	        (long long)tw_cat_lock_number(alone, id));
+	        (long long)tw_cat_lock_number(subject, id));
 	return tw_cat_begin_as(c, sql, ret, err);
 }
 
 enum tw_status tw_cat_lock(
-        struct tw_db *w, enum tw_cat_subject of, const char *id, bool alone, struct tw_err *err)
+        struct tw_db *w, enum tw_cat_subject of, const char *id, bool exclusive, struct tw_err *err)
 {
 	if (!w->engine->is_shared) /* one writer */
 		return TW_OK;
 	return tw_cat_exec(w, NULL, err,
-	        alone ? "SELECT pg_advisory_xact_lock(hashtextextended(identity,?)) FROM"
-	                " catalogue_identity"
-	              : "SELECT pg_advisory_xact_lock_shared(hashtextextended(identity,?)) FROM"
-	                " catalogue_identity",
+	        exclusive ? "SELECT pg_advisory_xact_lock(hashtextextended(identity,?)) FROM"
+	                    " catalogue_identity"
+	                  : "SELECT pg_advisory_xact_lock_shared(hashtextextended(identity,?)) FROM"
+	                    " catalogue_identity",
 	        "i", tw_cat_lock_number(of, id));
 }
 
@@ -291,8 +291,8 @@ bool tw_cat_again(enum tw_status st, unsigned *io_tries)
 	return true;
 }
 
-enum tw_status tw_cat_transact(struct tw_catalogue *c, enum tw_cat_subject alone, tw_cat_work work,
-        void *arg, struct tw_err *err)
+enum tw_status tw_cat_transact(struct tw_catalogue *c, enum tw_cat_subject subject,
+        tw_cat_work work, void *arg, struct tw_err *err)
 {
 	unsigned attempts = 0;
 	enum tw_status st;
@@ -300,7 +300,7 @@ enum tw_status tw_cat_transact(struct tw_catalogue *c, enum tw_cat_subject alone
 	do {
 		struct tw_db *w = NULL;
 
-		st = tw_cat_begin(c, alone, "", &w, err);
+		st = tw_cat_begin(c, subject, "", &w, err);
 		if (st == TW_OK)
 			st = tw_cat_end(c, w, work(w, arg, err), err);
 	} while (tw_cat_again(st, &attempts));

@@ -172,7 +172,7 @@ static bool check_value(struct tw_postgres *p, const char *sql, const char *want
  * excludes it (tw_postgres_exclude_servers), so the schema does not change while it is held. */
 static bool hold(struct tw_postgres *p)
 {
-	static const char *const sql[] = {[TW_POSTGRES_ALONE] = TRY_LOCK("lock"),
+	static const char *const sql[] = {[TW_POSTGRES_EXCLUSIVE] = TRY_LOCK("lock"),
 	        [TW_POSTGRES_SHARED] = TRY_LOCK("lock_shared")};
 	char schema[24];
 
@@ -444,13 +444,14 @@ static const struct tw_db_engine engine = {"postgresql", true, true, close_db, r
         tw_postgres_bytes};
 
 /* Retries, as the session of a killed server may live on for a moment. */
-enum tw_status tw_postgres_hold(struct tw_db *db, bool alone, int64_t schema, struct tw_err *err)
+enum tw_status tw_postgres_hold(
+        struct tw_db *db, bool exclusive, int64_t schema, struct tw_err *err)
 {
 	struct tw_postgres *p = (struct tw_postgres *)db;
 	const int64_t until = tw_monotonic_ms() + HOLD_WAIT_MS;
 
 	p->schema = schema;
-	p->hold = alone ? TW_POSTGRES_ALONE : TW_POSTGRES_SHARED;
+	p->hold = exclusive ? TW_POSTGRES_EXCLUSIVE : TW_POSTGRES_SHARED;
 	p->configured = false;
 	while (!ready(p)) {
 		if (p->migrated || tw_monotonic_ms() >= until)

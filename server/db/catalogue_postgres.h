@@ -23,9 +23,11 @@ bool tw_db_is_postgres(const char *address);
 /* postgres://USER@HOST:PORT/DATABASE; close with tw_db_close. */
 enum tw_status tw_db_postgres_open(const char *address, struct tw_db **ret, struct tw_err *err);
 /* From now on this connection, also after reconnecting, holds the catalogue as its only server
- * (alone) or as one of several; TW_BUSY if another server holds it in a conflicting way, or if its
- * schema is not the program's: a newer version migrated it while this connection was lost. */
-enum tw_status tw_postgres_hold(struct tw_db *db, bool alone, int64_t schema, struct tw_err *err);
+ * (`exclusive`) or as one of several; TW_BUSY if another server holds it in a conflicting way, or
+ * if its schema is not the program's: a newer version migrated it while this connection was lost.
+ */
+enum tw_status tw_postgres_hold(
+        struct tw_db *db, bool exclusive, int64_t schema, struct tw_err *err);
 /* Whether that schema was the reason. */
 bool tw_postgres_is_migrated(const struct tw_db *db);
 #define TW_POSTGRES_MIGRATED "a newer version has migrated it, stop this server"

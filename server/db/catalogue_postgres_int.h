@@ -21,9 +21,9 @@ struct tw_postgres_prepared {
 };
 
 enum tw_postgres_hold {
-	TW_POSTGRES_FREE,  /* a reader or a command */
-	TW_POSTGRES_ALONE, /* the only server */
-	TW_POSTGRES_SHARED /* one of several servers */
+	TW_POSTGRES_FREE,      /* a reader or a command */
+	TW_POSTGRES_EXCLUSIVE, /* the only server */
+	TW_POSTGRES_SHARED     /* one of several servers */
 };
 
 struct tw_postgres {

@@ -442,7 +442,8 @@ static bool release_unknown(struct tw_compilers *cs)
 }
 
 /* One thread at a time, so that release_unknown knows the jobs of the others. */
-static enum tw_status claim_alone(struct compiler *c, const struct tw_claim *of, struct tw_err *err)
+static enum tw_status claim_exclusive(
+        struct compiler *c, const struct tw_claim *of, struct tw_err *err)
 {
 	struct tw_compilers *cs = c->of;
 	enum tw_status st = TW_NOT_FOUND;
@@ -467,7 +468,7 @@ static bool claim(struct compiler *c)
 
 	if (!tw_claims_are_current(c->of->claims))
 		return false;
-	st = claim_alone(c, &of, &err);
+	st = claim_exclusive(c, &of, &err);
 	if (st != TW_OK && st != TW_NOT_FOUND)
 		tw_log_err(TW_LOG_ERROR, "claim_failed", "claiming a mapping", &err);
 	if (st != TW_OK)

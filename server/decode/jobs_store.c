@@ -98,7 +98,7 @@ static enum tw_status is_settled(struct tw_store_job *j, const char *key, struct
 static enum tw_status remove_claimed(struct tw_store_job *j, const char *key, struct tw_err *err)
 {
 	const bool once = tw_blobs_have_peers(j->blobs) && j->engine->remove_once;
-	enum tw_status st = tw_blobs_claim_alone_still(j->blobs, key, err);
+	enum tw_status st = tw_blobs_still_exclusive(j->blobs, key, err);
 
 	if (st != TW_OK)
 		return st;
@@ -127,7 +127,7 @@ static enum tw_status drop_unnamed(struct tw_store_job *j, const char *key, stru
 	bool known = true, asked = false;
 	enum tw_status st;
 
-	if (!tw_blobs_claim_alone(j->blobs, key))
+	if (!tw_blobs_claim_exclusive(j->blobs, key))
 		return tw_fail(err, TW_CONFLICT, "it is being stored");
 	st = is_settled(j, key, err);
 	if (st == TW_OK)
@@ -136,7 +136,7 @@ static enum tw_status drop_unnamed(struct tw_store_job *j, const char *key, stru
 		st = remove_claimed(j, key, err);
 		asked = st != TW_CONFLICT;
 	}
-	if (!tw_blobs_claim_alone_end(j->blobs, key) && asked)
+	if (!tw_blobs_claim_exclusive_end(j->blobs, key) && asked)
 		log_if_missed(j, key);
 	return st == TW_NOT_FOUND ? TW_OK : st;
 }

@@ -89,7 +89,7 @@ bool tw_lease_held(const struct tw_lease *l)
 	return !l || tw_monotonic_ms() < atomic_load(&l->until_ms);
 }
 
-unsigned tw_lease_interval_s(const struct tw_lease *l, unsigned alone_s)
+unsigned tw_lease_interval_s(const struct tw_lease *l, unsigned single_s)
 {
-	return l ? CHECK_S : alone_s;
+	return l ? CHECK_S : single_s;
 }

@@ -30,8 +30,8 @@ struct tw_lease *tw_lease_stop(struct tw_lease *l);
 
 /* True if l is NULL: there are no other servers. */
 bool tw_lease_held(const struct tw_lease *l);
-/* Seconds between checks for work: `alone_s` for a single server; with several, other servers add
+/* Seconds between checks for work: `single_s` for a single server; with several, other servers add
  * work without waking the holder of the lease. */
-unsigned tw_lease_interval_s(const struct tw_lease *l, unsigned alone_s);
+unsigned tw_lease_interval_s(const struct tw_lease *l, unsigned single_s);
 
 #endif

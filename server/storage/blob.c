@@ -748,42 +748,43 @@ bool tw_blobs_have_peers(const struct tw_blobs *b)
 
 static bool claim_here(struct tw_blobs *b, const char *key)
 {
-	if (lock_try(b->in_use) && tw_claim_alone(b->claims, key))
+	if (lock_try(b->in_use) && tw_claim_exclusive(b->claims, key))
 		return true;
 	lock_end(b->in_use);
 	return false;
 }
 
-bool tw_blobs_claim_alone(struct tw_blobs *b, const char *key)
+bool tw_blobs_claim_exclusive(struct tw_blobs *b, const char *key)
 {
 	if (!b->claims)
 		return true;
 	if (!claim_here(b, key))
 		return false;
-	b->held_alone = 0;
+	b->held_exclusive = 0;
 	if (!b->peers.hold)
 		return true;
-	if (b->peers.hold(b->peers.arg, key, true, &b->held_alone, NULL) == TW_OK && b->held_alone)
+	if (b->peers.hold(b->peers.arg, key, true, &b->held_exclusive, NULL) == TW_OK &&
+	        b->held_exclusive)
 		return true;
-	tw_claim_alone_end(b->claims, key);
+	tw_claim_exclusive_end(b->claims, key);
 	lock_end(b->in_use);
 	return false;
 }
 
-enum tw_status tw_blobs_claim_alone_still(struct tw_blobs *b, const char *key, struct tw_err *err)
+enum tw_status tw_blobs_still_exclusive(struct tw_blobs *b, const char *key, struct tw_err *err)
 {
-	return b->peers.still ? b->peers.still(b->peers.arg, key, b->held_alone, err) : TW_OK;
+	return b->peers.still ? b->peers.still(b->peers.arg, key, b->held_exclusive, err) : TW_OK;
 }
 
-bool tw_blobs_claim_alone_end(struct tw_blobs *b, const char *key)
+bool tw_blobs_claim_exclusive_end(struct tw_blobs *b, const char *key)
 {
 	bool held = true;
 
 	if (!b->claims)
 		return true;
 	if (b->peers.let_go)
-		held = b->peers.let_go(b->peers.arg, key, true, b->held_alone, NULL) == TW_OK;
-	tw_claim_alone_end(b->claims, key);
+		held = b->peers.let_go(b->peers.arg, key, true, b->held_exclusive, NULL) == TW_OK;
+	tw_claim_exclusive_end(b->claims, key);
 	lock_end(b->in_use);
 	return held;
 }

@@ -41,13 +41,13 @@ const struct tw_store_engine *tw_blobs_engine(const struct tw_blobs *b, void **r
 /* Claims a file for deletion.  False while it is being written, or while another program has the
  * data folder open: retry later.  Look for rows only after claiming.  Always true in the data
  * folder, where tw_blob_drop_begin provides the exclusion.  Thread: one. */
-bool tw_blobs_claim_alone(struct tw_blobs *b, const char *key);
+bool tw_blobs_claim_exclusive(struct tw_blobs *b, const char *key);
 /* With several servers, checks that the claim still holds: TW_CONFLICT if it was lost and another
  * server may have it. */
-enum tw_status tw_blobs_claim_alone_still(
+enum tw_status tw_blobs_still_exclusive(
         struct tw_blobs *b, const char *key, struct tw_err *err) TW_MUST_USE;
 /* False: the claim was lost before, or that is unknown. */
-bool tw_blobs_claim_alone_end(struct tw_blobs *b, const char *key);
+bool tw_blobs_claim_exclusive_end(struct tw_blobs *b, const char *key);
 
 enum tw_status tw_blob_begin(struct tw_blobs *b, uint64_t max_bytes, struct tw_blob_writer **ret,
         struct tw_err *err) TW_MUST_USE;
@@ -127,16 +127,16 @@ enum tw_status tw_trace_publish(struct tw_blobs *b, const char *tmp_path, const 
 
 struct tw_blob_peers { /* coordination with other servers that write to and delete from the same
 	                * store */
-	/* Holds a key, shared with other writers, or alone.  Shared: waits for a limited time
-	 * (TW_BUSY).  Alone: *ret is 0 immediately if any server holds the key.  *ret is passed to
-	 * the other functions. */
+	/* Holds a key, shared with other writers or exclusively.  Shared: waits for a limited time
+	 * (TW_BUSY).  Exclusively: *ret is 0 immediately if any server holds the key.  *ret is
+	 * passed to the other functions. */
 	enum tw_status (*hold)(
-	        void *arg, const char *key, bool alone, uint64_t *ret, struct tw_err *err);
-	/* Checks that the key is still held alone.  TW_CONFLICT: it was lost. */
+	        void *arg, const char *key, bool exclusive, uint64_t *ret, struct tw_err *err);
+	/* Checks that the key is still held exclusively.  TW_CONFLICT: it was lost. */
 	enum tw_status (*still)(void *arg, const char *key, uint64_t held, struct tw_err *err);
 	/* TW_BUSY: it had already been lost. */
 	enum tw_status (*let_go)(
-	        void *arg, const char *key, bool alone, uint64_t held, struct tw_err *err);
+	        void *arg, const char *key, bool exclusive, uint64_t held, struct tw_err *err);
 	void *arg;
 };
 void tw_blobs_honour_peers(struct tw_blobs *b, const struct tw_blob_peers *p);

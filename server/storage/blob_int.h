@@ -28,8 +28,8 @@ enum tw_status tw_claim(struct tw_key_claims *c, const char *key, struct tw_err 
 /* Releases the claim after linger_ms. */
 void tw_claim_end(struct tw_key_claims *c, const char *key, int64_t linger_ms);
 /* False: it is claimed already. */
-bool tw_claim_alone(struct tw_key_claims *c, const char *key);
-void tw_claim_alone_end(struct tw_key_claims *c, const char *key);
+bool tw_claim_exclusive(struct tw_key_claims *c, const char *key);
+void tw_claim_exclusive_end(struct tw_key_claims *c, const char *key);
 
 enum { TW_BLOB_SPOOL = 96, TW_BLOB_PATH = 1400 };
 
@@ -45,7 +45,7 @@ struct tw_blobs {
 	int in_use;           /* remote engines: descriptor of data/storage.lock */
 	struct tw_blob_peers peers;
 	struct tw_blob_rows rows;
-	uint64_t held_alone;       /* of the one key claimed alone, from peers.hold */
+	uint64_t held_exclusive;   /* of the one key claimed exclusively, from peers.hold */
 	int spool_lock;            /* of this server's spool folder; -1: it uses spool/ itself */
 	char spool[TW_BLOB_SPOOL]; /* relative to dir */
 	char dir[];

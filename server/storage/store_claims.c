@@ -11,7 +11,7 @@
 struct claim {
 	struct claim *next;
 	unsigned holders, waiting;
-	bool alone;
+	bool exclusive;
 	int64_t until_ms; /* monotonic end of lingering */
 	char key[TW_STORE_KEY];
 };
@@ -51,7 +51,7 @@ struct tw_key_claims *tw_key_claims_free(struct tw_key_claims *c)
 
 static bool is_idle(const struct claim *k, int64_t now)
 {
-	return !k->holders && !k->waiting && !k->alone && now >= k->until_ms;
+	return !k->holders && !k->waiting && !k->exclusive && now >= k->until_ms;
 }
 
 /* The claim of that key, created if missing; removes expired ones.  NULL if out of memory. */
@@ -91,7 +91,7 @@ enum tw_status tw_claim(struct tw_key_claims *c, const char *key, struct tw_err 
 	k = claim_of(c, key);
 	if (k) {
 		k->waiting++;
-		while (k->alone)
+		while (k->exclusive)
 			(void)pthread_cond_wait(&c->changed, &c->lock);
 		k->waiting--;
 		k->holders++;
@@ -114,7 +114,7 @@ void tw_claim_end(struct tw_key_claims *c, const char *key, int64_t linger_ms)
 	(void)pthread_mutex_unlock(&c->lock);
 }
 
-bool tw_claim_alone(struct tw_key_claims *c, const char *key)
+bool tw_claim_exclusive(struct tw_key_claims *c, const char *key)
 {
 	struct claim *k;
 	bool mine;
@@ -123,19 +123,19 @@ bool tw_claim_alone(struct tw_key_claims *c, const char *key)
 	k = claim_of(c, key);
 	mine = k && is_idle(k, tw_monotonic_ms());
 	if (mine)
-		k->alone = true;
+		k->exclusive = true;
 	(void)pthread_mutex_unlock(&c->lock);
 	return mine;
 }
 
-void tw_claim_alone_end(struct tw_key_claims *c, const char *key)
+void tw_claim_exclusive_end(struct tw_key_claims *c, const char *key)
 {
 	struct claim *k;
 
 	(void)pthread_mutex_lock(&c->lock);
 	k = claim_of(c, key);
 	if (k)
-		k->alone = false;
+		k->exclusive = false;
 	(void)pthread_cond_broadcast(&c->changed);
 	(void)pthread_mutex_unlock(&c->lock);
 }

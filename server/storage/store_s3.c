@@ -55,7 +55,7 @@ struct store {
 	struct counts counts;
 	_Atomic unsigned unanswered; /* consecutive requests without an answer */
 	_Atomic bool held;
-	_Atomic bool refused; /* by the last probe: an answer alone does not make it ready */
+	_Atomic bool refused; /* by the last probe: a response is not enough to make it ready */
 	_Atomic uint64_t serial;
 	pthread_mutex_t lock; /* of doubts and why */
 	struct doubt doubts[DOUBTS];
@@ -268,9 +268,10 @@ static enum tw_status open_store(const struct tw_store_endpoint *p, void **ret, 
 static const char *name_of(const char *key, char out[TW_STORE_KEY])
 {
 	const char *slash = strrchr(key, '/');
-	bool alone = slash && (strncmp(key, "blobs/", 6) == 0 || strncmp(key, "traces/", 7) == 0);
+	bool content_name =
+	        slash && (strncmp(key, "blobs/", 6) == 0 || strncmp(key, "traces/", 7) == 0);
 
-	(void)snprintf(out, TW_STORE_KEY, "%s", alone ? slash + 1 : key);
+	(void)snprintf(out, TW_STORE_KEY, "%s", content_name ? slash + 1 : key);
 	for (char *at = out; (at = strchr(at, '/'));)
 		*at = '_';
 	return out;

@@ -127,7 +127,7 @@ enum tw_status tw_fleet_read_filter(struct tw_fleet_request *q, struct tw_err *e
 	        text_of(q, "os"), text_of(q, "label"), since / TW_DAY_MS, until / TW_DAY_MS};
 	if (st == TW_OK && !tw_fleet_store_of(q)->engine->any_label && q->filter.label[0] &&
 	        (q->filter.device_class[0] || q->filter.os[0]))
-		st = tw_fail(err, TW_BAD_REQUEST, TW_FLEET_LABEL_ALONE);
+		st = tw_fail(err, TW_BAD_REQUEST, TW_FLEET_LABEL_CONFLICT);
 	return st == TW_OK ? read_labels(q, err) : st;
 }
 

@@ -14,7 +14,7 @@
 enum { TW_FLEET_GROUPS_MAX = 2000 }; /* in a response */
 enum { TW_FLEET_LABELS_MAX = 16 };
 
-#define TW_FLEET_LABEL_ALONE "rollups by label are not stored by class or os: omit one of them"
+#define TW_FLEET_LABEL_CONFLICT "rollups by label are not stored by class or os: omit one of them"
 
 struct tw_fleet_request {
 	struct tw_req *req;

@@ -40,7 +40,7 @@ static enum tw_status check_filter(
 	const size_t len = strlen(key);
 
 	if (f->device_class[0] || f->os[0])
-		return tw_fail(err, TW_BAD_REQUEST, TW_FLEET_LABEL_ALONE);
+		return tw_fail(err, TW_BAD_REQUEST, TW_FLEET_LABEL_CONFLICT);
 	if (f->label[0] && (strncmp(f->label, key, len) != 0 || f->label[len] != '='))
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "traces are counted by one label at a time: omit label= or use by=label: "

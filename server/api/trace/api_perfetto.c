@@ -151,12 +151,12 @@ static void take_view(struct tw_view *v, struct opened *o)
 }
 
 static enum tw_status add_view(
-        struct download *d, struct tw_view *v, bool alone, struct tw_err *err)
+        struct download *d, struct tw_view *v, bool only_one, struct tw_err *err)
 {
 	struct opened *o = &d->opened[d->n];
 	struct tw_perfetto_source *s = &d->sources[d->n];
 	const struct tw_trace_meta *m = &v->row.meta;
-	enum tw_status st = tw_view_selection(v, !alone, &s->sel, err);
+	enum tw_status st = tw_view_selection(v, !only_one, &s->sel, err);
 
 	if (st == TW_OK)
 		st = open_system(v, &o->system_fd, err);

@@ -111,6 +111,6 @@ enum tw_status tw_catalogue_capture_counts(struct tw_catalogue *c, const char *p
 enum tw_status tw_catalogue_capture_forget(
         struct tw_catalogue *c, int64_t before_day, struct tw_err *err)
 {
-	return tw_cat_run(c, &(struct tw_cat_alone){TW_SUBJECT_NONE, ""}, err, /* primary key */
+	return tw_cat_run(c, &(struct tw_cat_statement){TW_SUBJECT_NONE, ""}, err, /* primary key */
 	        "DELETE FROM capture_device WHERE day<?", "i", before_day);
 }

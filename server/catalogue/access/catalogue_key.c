@@ -199,7 +199,7 @@ enum tw_status tw_catalogue_key_revoke(
         struct tw_catalogue *c, const char *project_id, const char *key_id, struct tw_err *err)
 {
 	return tw_cat_run(c,
-	        &(struct tw_cat_alone){TW_SUBJECT_ACCESS, "", .missing = no_key,
+	        &(struct tw_cat_statement){TW_SUBJECT_ACCESS, "", .missing = no_key,
 	                .change = &(struct tw_change){"key.revoke", project_id, key_id}},
 	        err,
 	        "UPDATE api_key SET revoked_ms=?"

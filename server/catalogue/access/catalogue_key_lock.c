@@ -20,7 +20,7 @@
 enum { IDENTITY_BYTES = 80, TOGETHER = 32, LIST_BYTES = TOGETHER * 24, GATHER_MS = 3 };
 
 /* Unlocks run first: on a new connection they then release none of the statement's locks. */
-enum action { UNLOCK_ALONE, UNLOCK, LOCK_ALONE, LOCK, HELD };
+enum action { UNLOCK_EXCLUSIVE, UNLOCK, LOCK_EXCLUSIVE, LOCK, HELD };
 
 struct tw_cat_lock_request {
 	enum action action;
@@ -119,7 +119,7 @@ static void gather(struct tw_cat_locker *l)
 	unsigned held = l->held;
 
 	for (const struct tw_cat_lock_request *r = l->first; r && held; r = r->next)
-		held -= r->action == UNLOCK || r->action == UNLOCK_ALONE;
+		held -= r->action == UNLOCK || r->action == UNLOCK_EXCLUSIVE;
 	while (held && tw_monotonic_ms() < until_ms)
 		(void)tw_cond_wait_until(&l->changed, &l->lock, until_ms);
 }
@@ -161,8 +161,9 @@ static enum tw_status request(
 		(void)pthread_mutex_lock(&l->lock);
 		for (; of; of = next) {
 			next = of->next; /* its thread may end */
-			l->held += of->granted && (of->action == LOCK || of->action == LOCK_ALONE);
-			l->held -= of->action == UNLOCK || of->action == UNLOCK_ALONE;
+			l->held +=
+			        of->granted && (of->action == LOCK || of->action == LOCK_EXCLUSIVE);
+			l->held -= of->action == UNLOCK || of->action == UNLOCK_EXCLUSIVE;
 			of->done = true;
 		}
 		l->running = false;
@@ -175,10 +176,10 @@ static enum tw_status request(
 	return io->status;
 }
 
-enum tw_status tw_catalogue_key_lock(struct tw_catalogue *c, const char *name, bool alone,
+enum tw_status tw_catalogue_key_lock(struct tw_catalogue *c, const char *name, bool exclusive,
         uint64_t *ret_session, struct tw_err *err)
 {
-	struct tw_cat_lock_request r = {.action = alone ? LOCK_ALONE : LOCK, .name = name};
+	struct tw_cat_lock_request r = {.action = exclusive ? LOCK_EXCLUSIVE : LOCK, .name = name};
 	bool held = false;
 	enum tw_status st = request(c, &r, &held, err);
 
@@ -194,11 +195,11 @@ enum tw_status tw_catalogue_key_held(struct tw_catalogue *c, const char *name, u
 	return request(c, &r, ret_held, err);
 }
 
-enum tw_status tw_catalogue_key_unlock(struct tw_catalogue *c, const char *name, bool alone,
+enum tw_status tw_catalogue_key_unlock(struct tw_catalogue *c, const char *name, bool exclusive,
         uint64_t session, bool *ret_held, struct tw_err *err)
 {
 	struct tw_cat_lock_request r = {
-	        .action = alone ? UNLOCK_ALONE : UNLOCK, .name = name, .session = session};
+	        .action = exclusive ? UNLOCK_EXCLUSIVE : UNLOCK, .name = name, .session = session};
 
 	return request(c, &r, ret_held, err);
 }

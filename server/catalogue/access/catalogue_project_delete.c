@@ -147,7 +147,7 @@ enum tw_status tw_catalogue_project_rows_delete(
 enum tw_status tw_catalogue_project_forget(
         struct tw_catalogue *c, const char *project_id, struct tw_err *err)
 {
-	return tw_cat_run(c, &(struct tw_cat_alone){TW_SUBJECT_ACCESS, ""}, err,
+	return tw_cat_run(c, &(struct tw_cat_statement){TW_SUBJECT_ACCESS, ""}, err,
 	        "DELETE FROM project WHERE project_id=?1 AND deleted_ms<>0 AND NOT EXISTS(SELECT 1"
 	        " FROM trace WHERE project_id=?1) AND NOT EXISTS(SELECT 1 FROM build WHERE"
 	        " project_id=?1)",

@@ -324,7 +324,7 @@ enum tw_status tw_catalogue_sessions_end(
         struct tw_catalogue *c, const char *user_id, struct tw_err *err)
 {
 	return tw_cat_run(c,
-	        &(struct tw_cat_alone){TW_SUBJECT_ACCESS, "",
+	        &(struct tw_cat_statement){TW_SUBJECT_ACCESS, "",
 	                .change = &(struct tw_change){"session.end_all", "", tw_actor_get()->name}},
 	        err, "DELETE FROM session WHERE user_id=?", "t", user_id);
 }

@@ -39,7 +39,7 @@ enum tw_status tw_catalogue_setting_set(struct tw_catalogue *c, const char *proj
 {
 	/* two changes within a millisecond get different times */
 	return tw_cat_run(c,
-	        &(struct tw_cat_alone){TW_SUBJECT_ACCESS, "",
+	        &(struct tw_cat_statement){TW_SUBJECT_ACCESS, "",
 	                .change = &(struct tw_change){"setting.set", project_id, key,
 	                        .facts = {{"value",
 	                                tw_secret_is_encrypted(value) ? NULL : value}}}},

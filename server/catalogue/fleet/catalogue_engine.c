@@ -115,6 +115,6 @@ enum tw_status tw_catalogue_anr_copied(
 enum tw_status tw_catalogue_anr_copy_again(
         struct tw_catalogue *c, const char *project_id, struct tw_err *err)
 {
-	return tw_cat_run(c, &(struct tw_cat_alone){TW_SUBJECT_ANR, ""}, err, /* primary key */
+	return tw_cat_run(c, &(struct tw_cat_statement){TW_SUBJECT_ANR, ""}, err, /* primary key */
 	        "UPDATE anr_trace SET copied=0 WHERE project_id=? AND copied<>0", "t", project_id);
 }

@@ -423,7 +423,8 @@ enum tw_status tw_catalogue_rollup_store(struct tw_catalogue *c, const char *pro
 enum tw_status tw_catalogue_rollup_postpone(
         struct tw_catalogue *c, const struct tw_rollup_due *of, int64_t now_ms, struct tw_err *err)
 {
-	return tw_cat_run(c, &(struct tw_cat_alone){TW_SUBJECT_FLEET, ""}, err, /* primary key */
+	return tw_cat_run(c, &(struct tw_cat_statement){TW_SUBJECT_FLEET, ""},
+	        err, /* primary key */
 	        "UPDATE rollup_cell SET attempts=attempts+1, again_ms=?1+" TW_POSTPONE_MS(
 	                "attempts") " WHERE project_id=?2 AND cell_id=?3",
 	        "iti", now_ms, of->project_id, of->cell_id);

@@ -251,7 +251,7 @@ static enum tw_status reset_day(struct tw_catalogue *c, const struct scope *in, 
 
 static enum tw_status name_again(struct tw_catalogue *c, const char *project_id, struct tw_err *err)
 {
-	return tw_cat_run(c, &(struct tw_cat_alone){TW_SUBJECT_FLEET, ""}, err,
+	return tw_cat_run(c, &(struct tw_cat_statement){TW_SUBJECT_FLEET, ""}, err,
 	        "INSERT INTO build_rename(project_id,build_id,stage,generation) SELECT project_id,"
 	        " build_id, 'rollup', ?2 FROM build WHERE project_id=?1"
 	        " ON CONFLICT(project_id,build_id,stage) DO UPDATE SET after_id='',"

@@ -331,7 +331,8 @@ enum tw_status tw_catalogue_tree_store(struct tw_catalogue *c, const char *proje
 enum tw_status tw_catalogue_tree_postpone(
         struct tw_catalogue *c, const struct tw_rollup_due *of, int64_t now_ms, struct tw_err *err)
 {
-	return tw_cat_run(c, &(struct tw_cat_alone){TW_SUBJECT_FLEET, ""}, err, /* primary key */
+	return tw_cat_run(c, &(struct tw_cat_statement){TW_SUBJECT_FLEET, ""},
+	        err, /* primary key */
 	        "INSERT INTO rollup_tree_later(project_id,cell_id,attempts,again_ms)"
 	        " VALUES(?1,?2,1,?3+" TW_POSTPONE_MS(
 	                "0") ") ON CONFLICT(project_id,cell_id) DO UPDATE SET"

@@ -127,7 +127,7 @@ enum tw_status tw_catalogue_alert_rule_change(struct tw_catalogue *c, const char
         const struct tw_alert_rule *r, struct tw_err *err)
 {
 	return tw_cat_run(c,
-	        &(struct tw_cat_alone){TW_SUBJECT_FLEET, "", .missing = "no such alert rule",
+	        &(struct tw_cat_statement){TW_SUBJECT_FLEET, "", .missing = "no such alert rule",
 	                .change = &(struct tw_change){"alert.change", project_id, r->id,
 	                        .facts = {{"name", r->name}}}},
 	        err, /* primary key */
@@ -526,7 +526,7 @@ static enum tw_status expire(
 		old = old || l->known[i].last_ms < until_ms;
 	if (!old)
 		return TW_OK;
-	return tw_cat_run(c, &(struct tw_cat_alone){TW_SUBJECT_FLEET, ""},
+	return tw_cat_run(c, &(struct tw_cat_statement){TW_SUBJECT_FLEET, ""},
 	        err, /* primary key: few rows per project */
 	        "DELETE FROM alert WHERE project_id=? AND rule_id=? AND last_ms<?", "tti",
 	        l->project_id, l->rule->id, until_ms);

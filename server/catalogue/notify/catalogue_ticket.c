@@ -80,7 +80,7 @@ enum tw_status tw_catalogue_ticket_add(
 
 	/* attempts are retained: a failed creation may have succeeded in the tracker */
 	return tw_cat_run(c,
-	        &(struct tw_cat_alone){TW_SUBJECT_NOTIFY, "",
+	        &(struct tw_cat_statement){TW_SUBJECT_NOTIFY, "",
 	                .change = &(struct tw_change){"ticket.create", t->project_id, t->subject_id,
 	                        .facts = {{"tracker", t->tracker}, {"tag", t->tag}}}},
 	        err,
@@ -99,7 +99,8 @@ enum tw_status tw_catalogue_ticket_add(
 enum tw_status tw_catalogue_ticket_change(struct tw_catalogue *c, const struct tw_ticket *t,
         enum tw_ticket_state from, struct tw_err *err)
 {
-	return tw_cat_run(c, &(struct tw_cat_alone){TW_SUBJECT_NOTIFY, ""}, err, /* primary key */
+	return tw_cat_run(c, &(struct tw_cat_statement){TW_SUBJECT_NOTIFY, ""},
+	        err, /* primary key */
 	        "UPDATE ticket SET tracker=?3, assignee=?4, ticket_key=?5, url=?6, error=?7,"
 	        " state=?8, attempts=?9, due_ms=?10, changed_ms=?11 WHERE project_id=?1 AND tag=?2"
 	        " AND state=?12",
@@ -110,7 +111,8 @@ enum tw_status tw_catalogue_ticket_change(struct tw_catalogue *c, const struct t
 enum tw_status tw_catalogue_tickets_hold(
         struct tw_catalogue *c, const char *project_id, int64_t until_ms, struct tw_err *err)
 {
-	return tw_cat_run(c, &(struct tw_cat_alone){TW_SUBJECT_NOTIFY, ""}, err, /* primary key */
+	return tw_cat_run(c, &(struct tw_cat_statement){TW_SUBJECT_NOTIFY, ""},
+	        err, /* primary key */
 	        "UPDATE ticket SET due_ms=?2 WHERE project_id=?1 AND due_ms>0 AND due_ms<?2", "ti",
 	        project_id, until_ms);
 }
@@ -118,7 +120,8 @@ enum tw_status tw_catalogue_tickets_hold(
 enum tw_status tw_catalogue_tickets_expire(
         struct tw_catalogue *c, int64_t now_ms, struct tw_err *err)
 {
-	return tw_cat_run(c, &(struct tw_cat_alone){TW_SUBJECT_NOTIFY, ""}, err, /* ticket_due */
+	return tw_cat_run(c, &(struct tw_cat_statement){TW_SUBJECT_NOTIFY, ""},
+	        err, /* ticket_due */
 	        "DELETE FROM ticket WHERE due_ms=0 AND changed_ms<?", "i",
 	        now_ms - TW_TICKET_KEEP_DAYS * TW_DAY_MS);
 }

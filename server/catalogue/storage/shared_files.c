@@ -41,16 +41,16 @@ enum { LOOK_MS = 50, WAIT_MS = 20000 };
 
 /* A deleter holds the key for the duration of a request. */
 static enum tw_status hold(
-        void *arg, const char *key, bool alone, uint64_t *ret, struct tw_err *err)
+        void *arg, const char *key, bool exclusive, uint64_t *ret, struct tw_err *err)
 {
 	const int64_t until = tw_monotonic_ms() + WAIT_MS;
-	enum tw_status st = tw_catalogue_key_lock(arg, key, alone, ret, err);
+	enum tw_status st = tw_catalogue_key_lock(arg, key, exclusive, ret, err);
 
-	while (st == TW_OK && !*ret && !alone && tw_monotonic_ms() < until) {
+	while (st == TW_OK && !*ret && !exclusive && tw_monotonic_ms() < until) {
 		tw_sleep_ms(LOOK_MS);
-		st = tw_catalogue_key_lock(arg, key, alone, ret, err);
+		st = tw_catalogue_key_lock(arg, key, exclusive, ret, err);
 	}
-	if (st == TW_OK && !*ret && !alone)
+	if (st == TW_OK && !*ret && !exclusive)
 		st = tw_fail(err, TW_BUSY,
 		        "another server is deleting the same content from the store; retry");
 	return st;
@@ -59,10 +59,10 @@ static enum tw_status hold(
 /* A connection lost in between had released the lock: another server may have deleted the object
  * that was written, or written the one to be deleted. */
 static enum tw_status let_go(
-        void *arg, const char *key, bool alone, uint64_t held_by, struct tw_err *err)
+        void *arg, const char *key, bool exclusive, uint64_t held_by, struct tw_err *err)
 {
 	bool held = false;
-	enum tw_status st = tw_catalogue_key_unlock(arg, key, alone, held_by, &held, err);
+	enum tw_status st = tw_catalogue_key_unlock(arg, key, exclusive, held_by, &held, err);
 
 	if (st == TW_OK && !held)
 		st = tw_fail(err, TW_BUSY,

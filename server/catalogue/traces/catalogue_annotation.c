@@ -99,7 +99,7 @@ enum tw_status tw_catalogue_annotation_edit(struct tw_catalogue *c, const char *
         const char *trace_id, const char *id, const char *text, struct tw_err *err)
 {
 	return tw_cat_run(c,
-	        &(struct tw_cat_alone){TW_SUBJECT_TRACE, trace_id, .missing = no_annotation,
+	        &(struct tw_cat_statement){TW_SUBJECT_TRACE, trace_id, .missing = no_annotation,
 	                .change = &(struct tw_change){"annotation.edit", project_id, trace_id,
 	                        .facts = {{"annotation", id}}}},
 	        err,

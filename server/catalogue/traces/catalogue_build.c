@@ -398,7 +398,7 @@ enum tw_status tw_catalogue_commit_set(struct tw_catalogue *c, const char *proje
         const char *build_id, const char *commit, struct tw_err *err)
 {
 	return tw_cat_run(c,
-	        &(struct tw_cat_alone){TW_SUBJECT_BUILD, build_id,
+	        &(struct tw_cat_statement){TW_SUBJECT_BUILD, build_id,
 	                .change = &(struct tw_change){"build.commit", project_id, build_id,
 	                        .facts = {{"commit", commit}}}},
 	        err,

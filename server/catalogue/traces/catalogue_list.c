@@ -721,7 +721,7 @@ enum tw_status tw_catalogue_filter_delete(
         struct tw_catalogue *c, const char *project_id, const char *name, struct tw_err *err)
 {
 	return tw_cat_run(c,
-	        &(struct tw_cat_alone){TW_SUBJECT_ACCESS, "",
+	        &(struct tw_cat_statement){TW_SUBJECT_ACCESS, "",
 	                .missing = "no saved filter of that name",
 	                .change = &(struct tw_change){"filter.delete", project_id, name}},
 	        err, "DELETE FROM saved_filter WHERE project_id=? AND name=?", "tt", project_id,

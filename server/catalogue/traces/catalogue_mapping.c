@@ -210,7 +210,7 @@ enum tw_status tw_catalogue_mapping_add(struct tw_catalogue *c, const struct tw_
 enum tw_status tw_catalogue_mapping_expire(
         struct tw_catalogue *c, int64_t before_ms, struct tw_err *err)
 {
-	return tw_cat_run(c, &(struct tw_cat_alone){TW_SUBJECT_NONE, ""},
+	return tw_cat_run(c, &(struct tw_cat_statement){TW_SUBJECT_NONE, ""},
 	        err, /* mapping_job_by_project */
 	        "DELETE FROM mapping_job WHERE claimed=2 AND queued_ms<?", "i", before_ms);
 }

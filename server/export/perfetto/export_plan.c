@@ -160,11 +160,11 @@ static enum tw_status add_source(struct tw_plan *p, const struct tw_perfetto_sou
 /* Prefixes names with their device if there are several. */
 static bool label(struct tw_plan *p)
 {
-	bool alone = true;
+	bool one_device = true;
 
 	for (uint32_t i = 0; i < p->n; i++)
-		alone = alone && p->ours[i].machine == 0;
-	for (uint32_t i = 0; i < p->n && !alone; i++) {
+		one_device = one_device && p->ours[i].machine == 0;
+	for (uint32_t i = 0; i < p->n && !one_device; i++) {
 		struct tw_export_trace *o = &p->ours[i];
 		const struct tw_perfetto_facts *f = &o->facts;
 

@@ -163,7 +163,7 @@ static void release_grant(struct tw_held *h, int64_t bytes)
 	add(h, -bytes);
 }
 
-static bool is_alone(const struct tw_held *h)
+static bool is_only_request(const struct tw_held *h)
 {
 	return h->of->granted - h->of->taken <= atomic_load(&h->account.granted) + step_bytes;
 }
@@ -182,7 +182,7 @@ static bool more(struct tw_mem_account *account, int64_t used)
 	bytes = (used + step_bytes - 1) / step_bytes * step_bytes - atomic_load(&account->granted);
 	ok = bytes <= 0 || grant(h, bytes);
 	if (!ok) {
-		h->too_much |= is_alone(h);
+		h->too_much |= is_only_request(h);
 		m->refused += !atomic_load(&account->refused);
 		m->refused_ms = tw_monotonic_ms();
 	}

@@ -345,7 +345,7 @@ static void test_counting_again_is_the_same(void **state)
 }
 
 /* Total time of the threads of all cells, and the number of nodes. */
-static int64_t tree_total(struct session *s, bool rough, uint32_t *ret_nodes)
+static int64_t tree_total(struct session *s, bool reduced, uint32_t *ret_nodes)
 {
 	struct tw_rollup_tree t = {.arena = s->arena};
 	struct tw_rollup_cell *cells;
@@ -361,7 +361,7 @@ static int64_t tree_total(struct session *s, bool rough, uint32_t *ret_nodes)
 	for (size_t i = 0; i < n; i++)
 		ids[i] = cells[i].cell_id;
 	assert_int_equal(
-	        tw_catalogue_trees_read(s->c, s->project, ids, n, rough, s->arena, &trees, NULL),
+	        tw_catalogue_trees_read(s->c, s->project, ids, n, reduced, s->arena, &trees, NULL),
 	        TW_OK);
 	assert_int_equal(tw_fleet_trees(trees, n, &t, NULL), TW_OK);
 	for (uint32_t i = 0; i < t.n; i++)
@@ -399,10 +399,10 @@ static uint32_t nodes_of_second(struct session *s, size_t of_all)
 }
 
 /* As an upgrade leaves them: they are made from the trees, alone. */
-static void test_rough_trees_are_made_again(void **state)
+static void test_reduced_trees_are_built_again(void **state)
 {
 	struct session *s = *state;
-	uint32_t whole, rough, before;
+	uint32_t whole, reduced, before;
 	char *first = dump(s), *second;
 
 	catalogue_run(s->db, "UPDATE rollup_tree_reduced SET data=x''");
@@ -411,10 +411,10 @@ static void test_rough_trees_are_made_again(void **state)
 	add_up(s, TW_ROLLUP_DELTAS_MAX);
 	second = dump(s);
 	assert_string_equal(first, second);
-	assert_true(tree_total(s, true, &rough) == tree_total(s, false, &whole));
-	assert_true(rough < whole);
+	assert_true(tree_total(s, true, &reduced) == tree_total(s, false, &whole));
+	assert_true(reduced < whole);
 	assert_int_equal(nodes_of_second(s, TW_ROLLUP_TREES_WHOLE), whole);
-	assert_int_equal(nodes_of_second(s, TW_ROLLUP_TREES_WHOLE + 1), rough);
+	assert_int_equal(nodes_of_second(s, TW_ROLLUP_TREES_WHOLE + 1), reduced);
 	free(first);
 	free(second);
 }
@@ -569,7 +569,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_nothing_counts_twice),
         cmocka_unit_test(test_counting_again_is_the_same),
-        cmocka_unit_test(test_rough_trees_are_made_again),
+        cmocka_unit_test(test_reduced_trees_are_built_again),
         cmocka_unit_test(test_what_is_deleted_stays_counted),
         cmocka_unit_test(test_only_one_adds_up),
         cmocka_unit_test(test_old_rollups_go),

@@ -336,18 +336,18 @@ static void nobody_deletes_what_is_put(void **state)
 	assert_non_null(c);
 	assert_int_equal(tw_claim(c, "k", NULL), TW_OK);
 	assert_int_equal(tw_claim(c, "k", NULL), TW_OK);
-	assert_false(tw_claim_alone(c, "k"));
-	assert_true(tw_claim_alone(c, "other"));
-	assert_false(tw_claim_alone(c, "other"));
-	tw_claim_alone_end(c, "other");
+	assert_false(tw_claim_exclusive(c, "k"));
+	assert_true(tw_claim_exclusive(c, "other"));
+	assert_false(tw_claim_exclusive(c, "other"));
+	tw_claim_exclusive_end(c, "other");
 	tw_claim_end(c, "k", 0);
-	assert_false(tw_claim_alone(c, "k"));
+	assert_false(tw_claim_exclusive(c, "k"));
 	tw_claim_end(c, "k", 0);
-	assert_true(tw_claim_alone(c, "k"));
-	tw_claim_alone_end(c, "k");
+	assert_true(tw_claim_exclusive(c, "k"));
+	tw_claim_exclusive_end(c, "k");
 	assert_int_equal(tw_claim(c, "k", NULL), TW_OK);
 	tw_claim_end(c, "k", 60000); /* it lingers */
-	assert_false(tw_claim_alone(c, "k"));
+	assert_false(tw_claim_exclusive(c, "k"));
 	assert_null(tw_key_claims_free(c));
 }
 
