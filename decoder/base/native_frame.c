@@ -70,10 +70,10 @@ struct tw_str tw_native_frame_name(const struct tw_native_frame *f, char out[TW_
 }
 
 struct tw_str tw_native_frame_tagged(
-        struct tw_str place, struct tw_str build_id, char out[TW_NATIVE_FRAME_BYTES])
+        struct tw_str location, struct tw_str build_id, char out[TW_NATIVE_FRAME_BYTES])
 {
-	const int n = snprintf(out, TW_NATIVE_FRAME_BYTES, "%.*s(BuildId:%.*s)", (int)place.len,
-	        place.ptr, (int)build_id.len, build_id.ptr);
+	const int n = snprintf(out, TW_NATIVE_FRAME_BYTES, "%.*s(BuildId:%.*s)", (int)location.len,
+	        location.ptr, (int)build_id.len, build_id.ptr);
 
 	return (struct tw_str){out, n > 0 && n < TW_NATIVE_FRAME_BYTES ? (size_t)n : 0};
 }

@@ -41,7 +41,7 @@ struct tw_str tw_native_frame_name(
         const struct tw_native_frame *f, char out[TW_NATIVE_FRAME_BYTES]);
 /* The same of "libapp.so+0x1a2b" and a build id, in out. */
 struct tw_str tw_native_frame_tagged(
-        struct tw_str place, struct tw_str build_id, char out[TW_NATIVE_FRAME_BYTES]);
+        struct tw_str location, struct tw_str build_id, char out[TW_NATIVE_FRAME_BYTES]);
 /* False: another name.  Views of the name. */
 bool tw_native_frame_parse(struct tw_str name, struct tw_native_frame *ret);
 /* "[libapp.so]", how a frame without symbols is shown. */

@@ -39,7 +39,7 @@ enum {
 	N_SETTINGS = sizeof settings / sizeof *settings,
 	MAX_FILE = 64 << 10,
 	MAX_ENV = 64,
-	MAX_PLACE = 1100
+	MAX_MESSAGE = 1100
 };
 
 /* A few threads must always be free while others wait for the disk. */
@@ -135,7 +135,7 @@ static enum tw_status read_line(
 {
 	struct tw_str value = tw_str_trim(line);
 	struct tw_str name;
-	char what[MAX_PLACE];
+	char what[MAX_MESSAGE];
 	size_t i;
 
 	if (value.len == 0 || value.ptr[0] == '#')

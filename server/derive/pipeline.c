@@ -184,15 +184,15 @@ enum tw_status tw_turn_failed(const struct tw_turn *t, const struct tw_named_tra
 
 static struct held *held_of(struct tw_runner *r, const char *project_id)
 {
-	struct held *place = &r->held[0];
+	struct held *oldest = &r->held[0];
 
 	for (size_t i = 0; i < HELD_MAX; i++) {
 		if (r->held[i].until_ms && strcmp(r->held[i].project_id, project_id) == 0)
 			return &r->held[i];
-		if (r->held[i].until_ms < place->until_ms)
-			place = &r->held[i];
+		if (r->held[i].until_ms < oldest->until_ms)
+			oldest = &r->held[i];
 	}
-	return place;
+	return oldest;
 }
 
 static bool is_held(struct tw_runner *r, const char *project_id)

@@ -303,7 +303,7 @@ static bool make_tables(struct tw_export *x)
 	return x->numbers && x->used && x->known && x->name && x->state;
 }
 
-static bool place_flame(struct tw_export *x)
+static bool set_flame_starts(struct tw_export *x)
 {
 	const struct tw_flame *f = &x->flame;
 	int64_t *next = tw_arena_zalloc(x->arena, (size_t)f->n + 1, sizeof *next);
@@ -330,7 +330,7 @@ static enum tw_status make_flame(struct tw_export *x, struct tw_err *err)
 	if (!x->format->flame_nodes)
 		return TW_OK;
 	st = tw_query_graph(x->file, &x->q.sel, &q, NULL, x->arena, &x->flame, err);
-	return st == TW_OK && !place_flame(x) ? tw_oom(err) : st;
+	return st == TW_OK && !set_flame_starts(x) ? tw_oom(err) : st;
 }
 
 static enum tw_status start(

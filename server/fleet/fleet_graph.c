@@ -78,17 +78,17 @@ enum tw_status tw_fleet_graph_add(struct tw_fleet_graph *g, int side,
 
 /* --- as a call tree --- */
 
-struct placed {                /* a node and its parent, sorted by parent, then by falling time */
+struct sorted_node {           /* a node and its parent, sorted by parent, then by falling time */
 	uint32_t parent, node; /* parent + 1; 0: threads */
 	int64_t total;
 };
 
-struct laying {
+struct layout {
 	const struct tw_fleet_graph *g;
 	const struct tw_fleet_value *of;
 	bool cpu;
 	uint32_t rest;
-	struct placed *list;
+	struct sorted_node *list;
 	uint32_t n_list;
 	uint32_t *first; /* children's index in list, by parent + 1; and their end */
 	struct tw_tree_node *out;
@@ -100,14 +100,14 @@ static int64_t whole(double v)
 	return v < 1 ? 0 : v > 9e18 ? INT64_MAX / 2 : (int64_t)(v + 0.5);
 }
 
-static int64_t total_of(const struct laying *l, uint32_t node)
+static int64_t total_of(const struct layout *l, uint32_t node)
 {
 	return whole(l->cpu ? l->of[node].cpu : l->of[node].total);
 }
 
-TW_ORDER_BY(by_place, struct placed, TW_RISING(parent), TW_FALLING(total), TW_RISING(node))
+TW_ORDER_BY(by_parent, struct sorted_node, TW_RISING(parent), TW_FALLING(total), TW_RISING(node))
 
-static bool place_all(struct laying *l, struct tw_arena *a)
+static bool sort_nodes(struct layout *l, struct tw_arena *a)
 {
 	uint32_t n = l->g->paths.n;
 
@@ -120,23 +120,23 @@ static bool place_all(struct laying *l, struct tw_arena *a)
 		uint32_t parent = l->g->paths.nodes[i].parent;
 
 		if (l->of[i].calls > 0 || l->of[i].total > 0)
-			l->list[l->n_list++] = (struct placed){
+			l->list[l->n_list++] = (struct sorted_node){
 			        parent == TW_ROLLUP_NO_NODE ? 0 : parent + 1, i, total_of(l, i)};
 	}
-	TW_SORT(l->list, l->n_list, by_place);
+	TW_SORT(l->list, l->n_list, by_parent);
 	for (uint32_t i = l->n_list; i-- > 0;)
 		l->first[l->list[i].parent] = i + 1;
 	return true;
 }
 
-static uint32_t put(struct laying *l, uint32_t parent, uint32_t method, uint32_t depth)
+static uint32_t put(struct layout *l, uint32_t parent, uint32_t method, uint32_t depth)
 {
 	l->out[l->n] = (struct tw_tree_node){
 	        .parent = parent, .method = method, .depth = depth, .subtree = 1, .cpu_ns = 1};
 	return l->n++;
 }
 
-static uint32_t put_node(struct laying *l, uint32_t parent, uint32_t node, uint32_t depth)
+static uint32_t put_node(struct layout *l, uint32_t parent, uint32_t node, uint32_t depth)
 {
 	const struct tw_fleet_value *v = &l->of[node];
 	uint32_t at = put(l, parent, (uint32_t)(l->g->paths.nodes[node].method - 1), depth);
@@ -150,7 +150,7 @@ static uint32_t put_node(struct laying *l, uint32_t parent, uint32_t node, uint3
 
 /* Time of a node that is neither its own nor its children's. Up to a few ns of rounding count as
  * its own. */
-static void put_rest(struct laying *l, uint32_t at, int64_t children)
+static void put_rest(struct layout *l, uint32_t at, int64_t children)
 {
 	struct tw_tree_node *n = &l->out[at];
 	int64_t left = n->total_ns - n->self_ns - children;
@@ -167,7 +167,7 @@ static void put_rest(struct laying *l, uint32_t at, int64_t children)
 }
 
 /* Sets *io to the next node of l->list with this parent (index + 1; 0: threads). False: no more. */
-static bool next_child(const struct laying *l, uint32_t parent, uint32_t *io, uint32_t *ret)
+static bool next_child(const struct layout *l, uint32_t parent, uint32_t *io, uint32_t *ret)
 {
 	if (*io == 0 || *io > l->n_list || l->list[*io - 1].parent != parent)
 		return false;
@@ -176,7 +176,7 @@ static bool next_child(const struct laying *l, uint32_t parent, uint32_t *io, ui
 }
 
 /* Writes nodes in pre-order, without recursion. A node's rest follows its children. */
-static void lay_out(struct laying *l)
+static void lay_out(struct layout *l)
 {
 	struct open {
 		uint32_t at, parent, next;
@@ -209,9 +209,9 @@ static void lay_out(struct laying *l)
 enum tw_status tw_fleet_graph_tree(const struct tw_fleet_graph *g, int side, bool cpu,
         uint32_t rest, struct tw_arena *a, struct tw_tree *ret, struct tw_err *err)
 {
-	struct laying l = {.g = g, .of = g->of[side], .cpu = cpu, .rest = rest};
+	struct layout l = {.g = g, .of = g->of[side], .cpu = cpu, .rest = rest};
 
-	if (!place_all(&l, a))
+	if (!sort_nodes(&l, a))
 		return tw_tree_fail_too_large(err);
 	lay_out(&l);
 	*ret = (struct tw_tree){l.out, l.n};

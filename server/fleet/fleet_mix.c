@@ -20,20 +20,20 @@ static int class_of(const struct tw_rollup_cell *c)
 	return i;
 }
 
-struct placed { /* a cell and its stratum */
+struct assigned { /* a cell and its stratum */
 	const char *scenario;
 	int class, side;
 	const struct tw_rollup_cell *cell;
 };
 
-TW_ORDER_BY(same_stratum, struct placed, TW_RISING(scenario), TW_RISING(class))
+TW_ORDER_BY(same_stratum, struct assigned, TW_RISING(scenario), TW_RISING(class))
 
-TW_ORDER_BY(by_stratum, struct placed, same_stratum(a, b), TW_RISING(side),
+TW_ORDER_BY(by_stratum, struct assigned, same_stratum(a, b), TW_RISING(side),
         TW_ORDER((uintptr_t)a->cell, (uintptr_t)b->cell))
 
 /* by: TW_DIM_SCENARIO, TW_DIM_CLASS; cells that differ only by others are in one stratum. */
-static size_t place_cells(const struct tw_fleet_cells sides[TW_SIDES], const char *scenario,
-        unsigned by, struct placed *ret)
+static size_t sort_into_strata(const struct tw_fleet_cells sides[TW_SIDES], const char *scenario,
+        unsigned by, struct assigned *ret)
 {
 	size_t n = 0;
 
@@ -43,7 +43,7 @@ static size_t place_cells(const struct tw_fleet_cells sides[TW_SIDES], const cha
 
 			if (scenario && strcmp(scenario, c->dims.scenario) != 0)
 				continue;
-			ret[n++] = (struct placed){by & TW_DIM_SCENARIO ? c->dims.scenario : "",
+			ret[n++] = (struct assigned){by & TW_DIM_SCENARIO ? c->dims.scenario : "",
 			        by & TW_DIM_CLASS ? class_of(c) : 0, side, c};
 		}
 	TW_SORT(ret, n, by_stratum);
@@ -54,24 +54,24 @@ static bool make_strata(const struct tw_fleet_cells sides[TW_SIDES], const char 
         unsigned by, struct tw_arena *a, struct tw_mix *m)
 {
 	const size_t most = sides[TW_SIDE_A].n + sides[TW_SIDE_B].n;
-	struct placed *placed = tw_arena_alloc(a, most + 1, sizeof *placed);
+	struct assigned *assigned = tw_arena_alloc(a, most + 1, sizeof *assigned);
 	const struct tw_rollup_cell **cells =
 	        tw_arena_alloc(a, most + 1, sizeof(const struct tw_rollup_cell *));
-	const size_t n = placed ? place_cells(sides, scenario, by, placed) : 0;
+	const size_t n = assigned ? sort_into_strata(sides, scenario, by, assigned) : 0;
 
 	m->strata = tw_arena_zalloc(a, n + 1, sizeof *m->strata);
 	m->n = 0;
-	if (!placed || !cells || !m->strata)
+	if (!assigned || !cells || !m->strata)
 		return false;
 	for (size_t i = 0; i < n; i++) {
-		const struct tw_rollup_cell *c = placed[i].cell;
+		const struct tw_rollup_cell *c = assigned[i].cell;
 		struct tw_fleet_cells *to;
 
-		if (i == 0 || same_stratum(&placed[i - 1], &placed[i]) != 0)
+		if (i == 0 || same_stratum(&assigned[i - 1], &assigned[i]) != 0)
 			m->strata[m->n++] = (struct tw_stratum){
 			        .scenario = by & TW_DIM_SCENARIO ? c->dims.scenario : NULL,
 			        .device_class = by & TW_DIM_CLASS ? c->dims.device_class : NULL};
-		to = &m->strata[m->n - 1].of[placed[i].side];
+		to = &m->strata[m->n - 1].of[assigned[i].side];
 		cells[i] = c;
 		if (to->n++ == 0)
 			to->list = &cells[i];

@@ -10,9 +10,9 @@
 
 /* Files up to this size are synced while the catalogue commits; it does not wait for larger ones,
  * because the next commit would wait too. */
-enum { BESIDE_COMMIT_BYTES = 1 << 20, PARTS_MAX = 16 };
+enum { DURING_COMMIT_BYTES = 1 << 20, PARTS_MAX = 16 };
 
-struct placing {
+struct storing {
 	const struct tw_commit_parts *to;
 	struct tw_upload *up;
 	char *contents; /* of its parts, which are stored with the rows; NULL: in files */
@@ -20,7 +20,7 @@ struct placing {
 
 static enum tw_status wait_for_files(void *arg, struct tw_err *err)
 {
-	const struct tw_upload *up = ((const struct placing *)arg)->up;
+	const struct tw_upload *up = ((const struct storing *)arg)->up;
 	enum tw_status st = TW_OK;
 
 	for (size_t i = 0; i < up->n_parts && st == TW_OK; i++)
@@ -32,7 +32,7 @@ static enum tw_status wait_for_files(void *arg, struct tw_err *err)
  * upload, which stores it again. */
 static enum tw_status is_present(void *arg, const char *sha256, struct tw_err *err)
 {
-	const struct placing *p = arg;
+	const struct storing *p = arg;
 	uint64_t bytes;
 	enum tw_status st = tw_blob_stat(p->to->blobs, sha256, &bytes, err);
 
@@ -43,7 +43,7 @@ static enum tw_status is_present(void *arg, const char *sha256, struct tw_err *e
 }
 
 /* hex NULL: its file is stored; otherwise its content becomes part of the row. */
-static enum tw_status place_part(
+static enum tw_status store_part(
         const struct tw_upload_part *one, char *hex, struct tw_part *ret, struct tw_err *err)
 {
 	const uint64_t bytes = tw_blob_bytes(one->writer);
@@ -58,7 +58,7 @@ static enum tw_status place_part(
 	return st;
 }
 
-static enum tw_status place(struct placing *p, struct tw_part *rows, struct tw_err *err)
+static enum tw_status store_parts(struct storing *p, struct tw_part *rows, struct tw_err *err)
 {
 	const struct tw_upload *up = p->up;
 	uint64_t bytes = 0;
@@ -74,18 +74,18 @@ static enum tw_status place(struct placing *p, struct tw_part *rows, struct tw_e
 	}
 	at = p->contents;
 	for (size_t i = 0; i < up->n_parts && st == TW_OK; i++) {
-		st = place_part(&up->parts[i], at, &rows[i], err);
+		st = store_part(&up->parts[i], at, &rows[i], err);
 		if (at)
 			at += 2 * rows[i].bytes + 1;
 	}
-	return st == TW_OK && bytes > BESIDE_COMMIT_BYTES ? wait_for_files(p, err) : st;
+	return st == TW_OK && bytes > DURING_COMMIT_BYTES ? wait_for_files(p, err) : st;
 }
 
 /* Call between tw_blob_use_begin and tw_blob_use_end. */
 static enum tw_status store_and_record(const struct tw_commit_parts *to, struct tw_upload *up,
         char ret_id[TW_ID_BYTES], bool *ret_new, bool *ret_small, struct tw_err *err)
 {
-	struct placing placing = {to, up, NULL};
+	struct storing storing = {to, up, NULL};
 	bool shared = tw_catalogue_is_shared(to->catalogue) && !tw_blobs_remote(to->blobs);
 	struct tw_part rows[PARTS_MAX];
 	const struct tw_arrival arrival = {.caller = up->caller,
@@ -95,13 +95,13 @@ static enum tw_status store_and_record(const struct tw_commit_parts *to, struct 
 	        .n_parts = up->n_parts,
 	        .durable = wait_for_files,
 	        .present = shared ? is_present : NULL,
-	        .arg = &placing};
-	enum tw_status st = place(&placing, rows, err);
+	        .arg = &storing};
+	enum tw_status st = store_parts(&storing, rows, err);
 
 	if (st == TW_OK)
 		st = tw_catalogue_trace_add(to->catalogue, &arrival, ret_id, ret_new, err);
-	*ret_small = placing.contents != NULL;
-	tw_mem_free(placing.contents);
+	*ret_small = storing.contents != NULL;
+	tw_mem_free(storing.contents);
 	return st;
 }
 

@@ -241,7 +241,7 @@ static uint32_t depth_below(const struct layout *l, uint32_t parent)
 	return l->n ? l->out[parent].depth + 1 : 0;
 }
 
-static void place(struct layout *l, const struct todo *t)
+static void put_node(struct layout *l, const struct todo *t)
 {
 	const struct pair *p = &l->b->pairs[t->pair];
 	uint32_t own = l->n;
@@ -262,7 +262,7 @@ static void place(struct layout *l, const struct todo *t)
 }
 
 /* The rest has only self time. */
-static void place_rest(struct layout *l, const struct todo *t)
+static void put_rest(struct layout *l, const struct todo *t)
 {
 	const struct pair *p = &l->b->pairs[t->pair];
 	struct tw_compare_node rest = {
@@ -285,7 +285,8 @@ static void place_rest(struct layout *l, const struct todo *t)
 	l->out[l->n++] = rest;
 }
 
-static bool lay_out(const struct both *b, uint32_t kept, struct tw_arena *a, struct tw_compare *ret)
+static bool build_layout(
+        const struct both *b, uint32_t kept, struct tw_arena *a, struct tw_compare *ret)
 {
 	size_t most = 2 * ((size_t)kept + 1); /* one rest for each node */
 	struct layout l = {.b = b,
@@ -299,9 +300,9 @@ static bool lay_out(const struct both *b, uint32_t kept, struct tw_arena *a, str
 		struct todo t = l.todo[--l.n_todo];
 
 		if (t.rest)
-			place_rest(&l, &t);
+			put_rest(&l, &t);
 		else
-			place(&l, &t);
+			put_node(&l, &t);
 	}
 	*ret = (struct tw_compare){l.out, l.n, b->n - 1};
 	return true;
@@ -323,7 +324,7 @@ enum tw_status tw_query_compare(const struct tw_compare_side sides[TW_SIDES],
 		st = pair_up(&b, q, deadline, a, err);
 	if (st != TW_OK)
 		return st;
-	if (!keep_heaviest(&b, q->max_nodes, a, &kept) || !lay_out(&b, kept, a, ret))
+	if (!keep_heaviest(&b, q->max_nodes, a, &kept) || !build_layout(&b, kept, a, ret))
 		return tw_oom(err);
 	return TW_OK;
 }

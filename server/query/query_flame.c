@@ -396,7 +396,7 @@ static void count_members(struct listing *l, struct run *r, uint32_t tree, uint3
 			r->next[slot_of(l, t->nodes[i].method)]++;
 }
 
-static void place_members(struct listing *l, struct run *r, uint32_t tree, uint32_t first)
+static void put_members(struct listing *l, struct run *r, uint32_t tree, uint32_t first)
 {
 	const struct tw_tree *t = &l->forest->trees[tree];
 	const struct tw_tree_node *nodes = t->nodes;
@@ -469,7 +469,7 @@ static uint32_t list_members(struct listing *l)
 			l->runs[k].next[i] = n;
 			n += count;
 		}
-	in_runs(l, place_members);
+	in_runs(l, put_members);
 	return n;
 }
 

@@ -482,7 +482,7 @@ static uint32_t opened(const struct tw_grower *g, const struct tw_grown *from)
 	return n;
 }
 
-static void place(struct layout *l, uint32_t node, uint32_t parent_out)
+static void put_node(struct layout *l, uint32_t node, uint32_t parent_out)
 {
 	const struct tw_grown *from = &l->g->nodes[node];
 	uint32_t shown = opened(l->g, from);
@@ -505,7 +505,7 @@ static void place(struct layout *l, uint32_t node, uint32_t parent_out)
 		TW_SORT(&l->todo[l->n_todo - shown], shown, by_order);
 }
 
-static void place_rest(struct layout *l, const struct todo *t)
+static void put_rest(struct layout *l, const struct todo *t)
 {
 	const struct tw_grown *from = &l->g->nodes[t->node];
 	struct tw_flame_node rest = rest_of(
@@ -518,7 +518,7 @@ static void place_rest(struct layout *l, const struct todo *t)
 }
 
 /* At most one rest per displayed node. */
-static bool lay_out(struct layout *l, uint32_t root, struct tw_arena *a)
+static bool build_layout(struct layout *l, uint32_t root, struct tw_arena *a)
 {
 	size_t most = 2 * ((size_t)l->g->shown + 1);
 
@@ -526,14 +526,14 @@ static bool lay_out(struct layout *l, uint32_t root, struct tw_arena *a)
 	l->out = tw_arena_alloc(a, most, sizeof *l->out);
 	if (!l->todo || !l->out)
 		return false;
-	place(l, root, 0);
+	put_node(l, root, 0);
 	while (l->n_todo) {
 		struct todo t = l->todo[--l->n_todo];
 
 		if (t.rest)
-			place_rest(l, &t);
+			put_rest(l, &t);
 		else
-			place(l, t.node, t.out);
+			put_node(l, t.node, t.out);
 	}
 	return true;
 }
@@ -563,7 +563,7 @@ enum tw_status tw_grow(struct tw_grower *g, const struct tw_flame_query *q,
 	if (!g->knows_total)
 		total = g->n - g->nodes[root].first_child;
 	l.base_depth = g->nodes[root].node.depth;
-	if (!lay_out(&l, root, g->arena))
+	if (!build_layout(&l, root, g->arena))
 		return tw_oom(err);
 	*ret = (struct tw_flame){
 	        .nodes = l.out, .n = l.n, .total_nodes = total, .partial = partial};

@@ -61,14 +61,14 @@ static bool is_file(const char *s)
 /* Text with {version} or {build}, and no other braces. */
 static bool is_ref(const char *s)
 {
-	static const char *const places[] = {"{version}", "{build}"};
+	static const char *const placeholders[] = {"{version}", "{build}"};
 	bool any = false;
 
 	for (const char *p = s; *p; p++) {
 		bool known = false;
 
 		for (size_t i = 0; *p == '{' && i < 2; i++)
-			known = known || strncmp(p, places[i], strlen(places[i])) == 0;
+			known = known || strncmp(p, placeholders[i], strlen(placeholders[i])) == 0;
 		if (*p == '{' && !known)
 			return false;
 		any = any || known;

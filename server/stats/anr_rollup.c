@@ -470,7 +470,7 @@ uint64_t tw_anr_rollup_traces(const struct tw_anr_rollup *t, unsigned kinds)
 
 /* --- by key --- */
 
-static struct tw_anr_rollup **place_of(const struct tw_anr_rollups *all, struct tw_str key)
+static struct tw_anr_rollup **rollup_slot(const struct tw_anr_rollups *all, struct tw_str key)
 {
 	size_t at = (size_t)hash_of(key) & (all->n_slots - 1);
 
@@ -494,7 +494,7 @@ static bool grow_list(struct tw_anr_rollups *all)
 	}
 	for (size_t i = 0; i < old.n; i++) {
 		all->list[i] = old.list[i];
-		*place_of(all, tw_str_of(old.list[i]->key)) = old.list[i];
+		*rollup_slot(all, tw_str_of(old.list[i]->key)) = old.list[i];
 	}
 	return true;
 }
@@ -506,7 +506,7 @@ struct tw_anr_rollup *tw_anr_rollups_at(struct tw_anr_rollups *all, struct tw_st
 
 	if (!grow_list(all))
 		return NULL;
-	at = place_of(all, key);
+	at = rollup_slot(all, key);
 	if (*at)
 		return *at;
 	t = tw_arena_zalloc(all->arena, 1, sizeof *t);

@@ -41,7 +41,7 @@ struct writing {
 	struct tw_buf *levels;
 };
 
-TW_ORDER_BY(by_place, struct ordered, TW_RISING(parent), TW_RISING(method))
+TW_ORDER_BY(by_parent, struct ordered, TW_RISING(parent), TW_RISING(method))
 
 static uint32_t unique(uint64_t *numbers, uint32_t n)
 {
@@ -77,7 +77,7 @@ static bool put_in_order(struct writing *w)
 	}
 	w->n_methods = unique(w->methods, w->n_methods);
 	w->n_threads = unique(w->threads, w->n_threads);
-	TW_SORT(w->list, w->n, by_place);
+	TW_SORT(w->list, w->n, by_parent);
 	for (uint32_t i = w->n; i-- > 0;)
 		if (w->list[i].parent != TW_ROLLUP_NO_NODE)
 			w->first[w->list[i].parent] = i + 1;
@@ -340,7 +340,7 @@ static bool read_all(struct reading *r, struct tw_rollup_tree_sum *ret, uint64_t
 	return true;
 }
 
-struct place { /* the position of a node, which is created only if part of it is kept */
+struct node_position { /* the position of a node, which is created only if part of it is kept */
 	uint32_t parent;
 	bool is_thread;
 	uint64_t method;
@@ -348,8 +348,8 @@ struct place { /* the position of a node, which is created only if part of it is
 };
 
 /* The caller of a kept node is kept too. */
-static enum tw_status take(
-        struct reading *r, struct place *at, const struct tw_rollup_tree_sum *s, struct tw_err *err)
+static enum tw_status take(struct reading *r, struct node_position *at,
+        const struct tw_rollup_tree_sum *s, struct tw_err *err)
 {
 	if (!r->t->coarse && s->level < r->t->drop)
 		return TW_OK;
@@ -363,7 +363,7 @@ static enum tw_status take(
 }
 
 static enum tw_status take_levels(
-        struct reading *r, struct place *at, uint64_t levels, struct tw_err *err)
+        struct reading *r, struct node_position *at, uint64_t levels, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
@@ -384,7 +384,7 @@ static enum tw_status read_node(struct reading *r, struct tw_err *err)
 {
 	struct tw_rollup_tree_sum all;
 	uint64_t depth, index, levels;
-	struct place at = {TW_ROLLUP_NO_NODE, false, 0, TW_ROLLUP_NO_NODE};
+	struct node_position at = {TW_ROLLUP_NO_NODE, false, 0, TW_ROLLUP_NO_NODE};
 	enum tw_status st;
 
 	if (!number(r, TW_ROLLUP_DEPTH_MAX + 1, &depth) || depth > r->depth ||

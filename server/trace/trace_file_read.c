@@ -252,7 +252,7 @@ static void set_meta(struct tw_trace_file *f, const char *key, int64_t v)
 		int64_t *wide;
 		uint64_t *count;
 		uint32_t *narrow;
-	} places[] = {
+	} numbers[] = {
 	        {"mono_base_ns", .wide = &i->mono_base_ns},
 	        {"boot_base_ns", .wide = &i->boot_base_ns},
 	        {"start_ns", .wide = &i->start_ns},
@@ -267,15 +267,15 @@ static void set_meta(struct tw_trace_file *f, const char *key, int64_t v)
 	        {"decoder_version", .narrow = &f->facts.decoder_version},
 	};
 
-	for (size_t k = 0; k < sizeof places / sizeof *places; k++) {
-		if (strcmp(places[k].key, key) != 0)
+	for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
+		if (strcmp(numbers[k].key, key) != 0)
 			continue;
-		if (places[k].wide)
-			*places[k].wide = v;
-		else if (places[k].count)
-			*places[k].count = (uint64_t)v;
-		else if (places[k].narrow)
-			*places[k].narrow = (uint32_t)v;
+		if (numbers[k].wide)
+			*numbers[k].wide = v;
+		else if (numbers[k].count)
+			*numbers[k].count = (uint64_t)v;
+		else if (numbers[k].narrow)
+			*numbers[k].narrow = (uint32_t)v;
 	}
 }
 
@@ -323,14 +323,14 @@ static bool thread_row(struct tw_trace_file *f, sqlite3_stmt *s)
 static bool repair_row(struct tw_trace_file *f, sqlite3_stmt *s)
 {
 	enum tw_repair what = tw_repair_of_name(tw_trace_text_at(s, 0).ptr);
-	bool no_place = sqlite3_column_type(s, 2) == SQLITE_NULL;
+	bool no_offset = sqlite3_column_type(s, 2) == SQLITE_NULL;
 
 	if (what == TW_REPAIR_COUNT || f->n_repairs == TW_REPAIR_COUNT)
 		return true; /* written by a newer decoder */
 	f->repairs[f->n_repairs++] = (struct tw_repair_count){
 	        .what = what,
 	        .count = (uint64_t)sqlite3_column_int64(s, 1),
-	        .first_offset = no_place ? TW_NO_OFFSET : (uint64_t)sqlite3_column_int64(s, 2),
+	        .first_offset = no_offset ? TW_NO_OFFSET : (uint64_t)sqlite3_column_int64(s, 2),
 	};
 	return true;
 }
@@ -733,8 +733,8 @@ static bool chunk_row(struct tw_trace_file *f, sqlite3_stmt *s)
 	return true;
 }
 
-TW_ORDER_BY(by_place, struct tw_chunk_row, TW_RISING(info.thread_id), TW_RISING(info.level),
-        TW_RISING(chunk_id))
+TW_ORDER_BY(by_thread_and_level, struct tw_chunk_row, TW_RISING(info.thread_id),
+        TW_RISING(info.level), TW_RISING(chunk_id))
 
 static enum tw_status read_chunks(struct tw_trace_file *f, struct tw_err *err)
 {
@@ -751,7 +751,7 @@ static enum tw_status read_chunks(struct tw_trace_file *f, struct tw_err *err)
 	if (st == TW_OK && f->bad_chunk)
 		st = damaged(f, "chunk directory", err);
 	if (st == TW_OK && f->n_chunks)
-		TW_SORT(f->chunks, f->n_chunks, by_place);
+		TW_SORT(f->chunks, f->n_chunks, by_thread_and_level);
 	f->has_chunks = st == TW_OK;
 	return st;
 }

@@ -19,7 +19,7 @@
 #include "decoder/formats/format.h"
 #include "decoder/formats/json/json_text.h"
 
-enum { NAME_BYTES = 4096, PLACE_BYTES = 512 };
+enum { NAME_BYTES = 4096, LOCATION_BYTES = 512 };
 
 struct anr_json {
 	struct tw_json_text text;
@@ -51,7 +51,7 @@ static void add_frame(struct anr_json *s, const json_t *frame)
 	struct tw_str file = tw_json_text_of(frame, "file_name");
 	struct tw_anr_line l = {.kind = TW_ANR_AT};
 	char name[NAME_BYTES];
-	char place[PLACE_BYTES];
+	char location[LOCATION_BYTES];
 	int64_t line = 0;
 
 	if (cls.len + method.len == 0)
@@ -64,10 +64,10 @@ static void add_frame(struct anr_json *s, const json_t *frame)
 	if (line == -2)
 		l.text = TW_STR("Native method");
 	else if (line > 0 && file.len)
-		l.text = printed(place,
-		        snprintf(place, sizeof place, "%.*s:%lld", (int)file.len, file.ptr,
+		l.text = printed(location,
+		        snprintf(location, sizeof location, "%.*s:%lld", (int)file.len, file.ptr,
 		                (long long)line),
-		        sizeof place);
+		        sizeof location);
 	else
 		l.text = file;
 	(void)tw_anr_add_frame(&s->model, &l, TW_NO_OFFSET);

@@ -41,7 +41,7 @@ struct tw_anr_namer {
 	void (*frame)(void *arg, struct tw_anr *m, struct tw_str name, struct tw_str where);
 	/* The function of a native frame at "libapp.so+0x12", "" unknown; the returned text is
 	 * copied. */
-	struct tw_str (*native)(void *arg, struct tw_str place, struct tw_str build_id);
+	struct tw_str (*native)(void *arg, struct tw_str location, struct tw_str build_id);
 	/* Original name of an object's class; the returned text is copied. */
 	struct tw_str (*type)(void *arg, struct tw_str type);
 };

@@ -35,8 +35,8 @@ size_t tw_art_early_head(const struct tw_art *s)
 uint64_t tw_art_early_method(struct tw_art *s, uint32_t number)
 {
 	if (s->early.numbers == TW_ART_NUMBERS_UNKNOWN && number != 0)
-		s->early.numbers = number & 3 ? TW_ART_NUMBERS_PLACES : TW_ART_NUMBERS_ALIKE;
-	return s->early.numbers == TW_ART_NUMBERS_PLACES ? (uint64_t)number << 2 : number;
+		s->early.numbers = number & 3 ? TW_ART_NUMBERS_SHIFTED : TW_ART_NUMBERS_ALIKE;
+	return s->early.numbers == TW_ART_NUMBERS_SHIFTED ? (uint64_t)number << 2 : number;
 }
 
 static uint64_t micros(uint64_t us)

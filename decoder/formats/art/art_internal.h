@@ -90,7 +90,7 @@ struct tw_art_call {
 };
 
 /* How method packets of form A number methods, which its records number in multiples of four. */
-enum tw_art_numbers { TW_ART_NUMBERS_UNKNOWN, TW_ART_NUMBERS_PLACES, TW_ART_NUMBERS_ALIKE };
+enum tw_art_numbers { TW_ART_NUMBERS_UNKNOWN, TW_ART_NUMBERS_SHIFTED, TW_ART_NUMBERS_ALIKE };
 
 struct tw_art_early { /* form A: position within its block */
 	struct tw_art_thread *thread;

@@ -1,6 +1,6 @@
 #include "decoder/formats/ftrace/binder_calls.h"
 
-/* Transactions are numbered in order, so the latest ones have different places. */
+/* Transactions are numbered in order, so the latest ones have different slots. */
 enum { TRANSACTIONS = 1 << 12 };
 
 struct tw_binder_transaction {
@@ -23,7 +23,7 @@ static bool prepare(struct tw_binder_calls *b, struct tw_markers *m)
 	return b->list != NULL;
 }
 
-static struct tw_binder_transaction *place(struct tw_binder_calls *b, uint64_t id)
+static struct tw_binder_transaction *slot_of(struct tw_binder_calls *b, uint64_t id)
 {
 	return &b->list[id & (TRANSACTIONS - 1)];
 }
@@ -31,12 +31,12 @@ static struct tw_binder_transaction *place(struct tw_binder_calls *b, uint64_t i
 /* NULL: not stored, or no longer. */
 static struct tw_binder_transaction *find(struct tw_binder_calls *b, uint64_t id)
 {
-	struct tw_binder_transaction *t = place(b, id);
+	struct tw_binder_transaction *t = slot_of(b, id);
 
 	return id && t->id == id ? t : NULL;
 }
 
-/* The call that a thread answers next; several threads may share the place. */
+/* The call that a thread answers next; several threads may share the slot. */
 static uint64_t *served_by(struct tw_binder_calls *b, const struct tw_tid *k)
 {
 	return &b->serving[k->tid & (TRANSACTIONS - 1)];
@@ -78,7 +78,7 @@ enum tw_status tw_binder_sent(struct tw_binder_calls *b, struct tw_markers *m,
 		t.answers = call->id;
 		*served_by(b, ev->by) = call->outer;
 	}
-	*place(b, ev->id) = t;
+	*slot_of(b, ev->id) = t;
 	return TW_OK;
 }
 

@@ -425,7 +425,7 @@ static void read_thread(struct firefox *s, const struct tw_json_value *v)
 
 /* --- the text --- */
 
-static const struct tw_json_place places[] = {{0, ROOT, NULL, TW_JSON_OBJECT},
+static const struct tw_json_container containers[] = {{0, ROOT, NULL, TW_JSON_OBJECT},
         {ROOT, META, "meta", TW_JSON_OBJECT}, {ROOT, SHARED, "shared", TW_JSON_OBJECT},
         {ROOT, THREADS, "threads", TW_JSON_ARRAY}, {THREADS, THREAD, NULL, TW_JSON_OBJECT},
         {THREAD, SAMPLES, "samples", TW_JSON_OBJECT}, {THREAD, MARKERS, "markers", TW_JSON_OBJECT},
@@ -502,7 +502,7 @@ static enum tw_status take(void *arg, struct tw_json_value *v, struct tw_err *er
 	struct firefox *s = arg;
 
 	if (v->kind == TW_JSON_OBJECT || v->kind == TW_JSON_ARRAY) {
-		v->tag = tw_json_tag(places, sizeof places / sizeof *places, v);
+		v->tag = tw_json_tag(containers, sizeof containers / sizeof *containers, v);
 		if (v->tag == THREAD)
 			begin_thread(s, v->offset);
 		if (v->tag == SHARED || v->tag == THREAD)

@@ -477,12 +477,13 @@ enum tw_status tw_json_stream_finish(struct tw_json_stream *s, bool cut, struct 
 	return st;
 }
 
-unsigned tw_json_tag(const struct tw_json_place *places, size_t n, const struct tw_json_value *v)
+unsigned tw_json_tag(
+        const struct tw_json_container *containers, size_t n, const struct tw_json_value *v)
 {
 	for (size_t i = 0; i < n; i++)
-		if (v->in == places[i].in && v->kind == places[i].kind &&
-		        tw_str_eq(v->key, tw_str_of(places[i].key)))
-			return places[i].tag;
+		if (v->in == containers[i].in && v->kind == containers[i].kind &&
+		        tw_str_eq(v->key, tw_str_of(containers[i].key)))
+			return containers[i].tag;
 	return 0;
 }
 

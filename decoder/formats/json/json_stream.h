@@ -83,14 +83,15 @@ enum tw_status tw_json_stream_push(
 enum tw_status tw_json_stream_finish(
         struct tw_json_stream *s, bool cut, struct tw_err *err) TW_MUST_USE;
 
-/* The containers that a format reads, by their place. */
-struct tw_json_place {
+/* The containers that a format reads, by their path. */
+struct tw_json_container {
 	unsigned in, tag;
 	const char *key; /* NULL: an element of an array, or the outermost value */
 	enum tw_json_kind kind;
 };
 /* The tag of a container; 0: it is not among them. */
-unsigned tw_json_tag(const struct tw_json_place *places, size_t n, const struct tw_json_value *v);
+unsigned tw_json_tag(
+        const struct tw_json_container *containers, size_t n, const struct tw_json_value *v);
 
 /* A NUMBER; false: another kind of value, or not finite. */
 bool tw_json_real(const struct tw_json_value *v, double *ret);

@@ -136,7 +136,8 @@ static enum tw_status close_lines(
 }
 
 /* The position of the line, after its siblings and within its parent. */
-static void place(struct matrix *s, struct lines *l, const struct call *c, struct open_line *ret)
+static void position_call(
+        struct matrix *s, struct lines *l, const struct call *c, struct open_line *ret)
 {
 	struct open_line *parent = l->n ? &l->open[l->n - 1] : NULL;
 	bool capped = c->cost_ms > HOUR_NS / MS_NS;
@@ -174,7 +175,7 @@ static enum tw_status emit_call(
 	}
 	if (st != TW_OK)
 		return st;
-	place(s, l, c, &line);
+	position_call(s, l, c, &line);
 	line.sym = s->sink->ops->method(s->sink, (uint64_t)c->method);
 	l->open[l->n++] = line;
 	note.ts_ns = line.begin_ns;

@@ -241,7 +241,7 @@ static enum tw_status end_profile(struct speedscope *s, struct tw_err *err)
 
 /* --- the text --- */
 
-static const struct tw_json_place places[] = {{ROOT, SHARED, "shared", TW_JSON_OBJECT},
+static const struct tw_json_container containers[] = {{ROOT, SHARED, "shared", TW_JSON_OBJECT},
         {ROOT, PROFILES, "profiles", TW_JSON_ARRAY}, {SHARED, FRAMES, "frames", TW_JSON_ARRAY},
         {FRAMES, FRAME, NULL, TW_JSON_OBJECT}, {PROFILES, PROFILE, NULL, TW_JSON_OBJECT},
         {PROFILE, EVENTS, "events", TW_JSON_ARRAY}, {EVENTS, EVENT, NULL, TW_JSON_OBJECT},
@@ -252,7 +252,7 @@ static enum tw_status begin(struct speedscope *s, struct tw_json_value *v, struc
 {
 	struct stack *stack;
 
-	v->tag = tw_json_tag(places, sizeof places / sizeof *places, v);
+	v->tag = tw_json_tag(containers, sizeof containers / sizeof *containers, v);
 	switch (v->tag) {
 	case FRAME:
 		s->frame = v->index;

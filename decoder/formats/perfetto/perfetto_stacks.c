@@ -97,7 +97,7 @@ static bool set_build_id(struct tw_perfetto_stacks *s, struct tw_perfetto_scope 
 }
 
 /* The name of an address in a mapping. */
-static struct tw_str place_of(struct tw_str file, struct tw_str build_id, uint64_t address,
+static struct tw_str format_location(struct tw_str file, struct tw_str build_id, uint64_t address,
         char out[TW_NATIVE_FRAME_BYTES])
 {
 	const struct tw_native_frame native = {
@@ -121,11 +121,12 @@ static bool set_frame(struct tw_perfetto_stacks *s, struct tw_perfetto_scope sco
 	uint64_t map = get(s, scope, TW_PERFETTO_MAPPING, i->number[3]);
 	struct tw_str path = tw_perfetto_intern_str(s->texts, (uint32_t)map);
 	struct tw_str build_id = tw_perfetto_intern_str(s->texts, (uint32_t)(map >> 32));
-	char place[TW_NATIVE_FRAME_BYTES];
+	char location[TW_NATIVE_FRAME_BYTES];
 
 	if (tw_perfetto_intern_str(s->texts, name).len == 0 &&
 	        !tw_perfetto_intern_text(s->texts,
-	                place_of(tw_str_last_component(path), build_id, i->number[4], place),
+	                format_location(
+	                        tw_str_last_component(path), build_id, i->number[4], location),
 	                offset, &name))
 		return false;
 	return set(s, scope, TW_PERFETTO_FRAME, i->iid, tw_perfetto_intern_sym(s->texts, name));

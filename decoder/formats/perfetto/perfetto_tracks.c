@@ -389,7 +389,7 @@ static void count_process(struct tw_perfetto_tracks *t, uint32_t pid)
 		t->many_pids = true;
 }
 
-static void describe_place(const struct tw_perfetto_tracks *t, const struct tw_perfetto_track *k,
+static void describe_track(const struct tw_perfetto_tracks *t, const struct tw_perfetto_track *k,
         struct tw_detail *ret)
 {
 	ret->len = 0;
@@ -410,7 +410,7 @@ static enum tw_status emit_span_note(struct tw_perfetto_tracks *t,
 	        .text = tw_perfetto_intern_str(t->texts, o->name)};
 	struct tw_detail d;
 
-	describe_place(t, k, &d);
+	describe_track(t, k, &d);
 	note.detail = tw_detail_text(&d);
 	return tw_markers_note(t->markers, &note, err);
 }
@@ -514,7 +514,7 @@ static enum tw_status emit_note(struct tw_perfetto_tracks *t, struct tw_perfetto
 	if (k->thread)
 		note->track = tw_tids_track(&t->markers->tids, k->thread);
 	else
-		describe_place(t, k, &d);
+		describe_track(t, k, &d);
 	note->detail = tw_detail_text(&d);
 	return tw_markers_note(t->markers, note, err);
 }

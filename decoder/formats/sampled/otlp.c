@@ -222,7 +222,7 @@ static struct tw_str build_id_of(struct otlp *s, uint64_t attribute)
 static uint32_t address_sym(struct otlp *s, struct tw_pb location)
 {
 	struct tw_pb m = referred(s, MAPPINGS, tw_pb_number_of(location, 1));
-	struct tw_sums_place place = {.address = tw_pb_number_of(location, 2),
+	struct tw_sums_location frame = {.address = tw_pb_number_of(location, 2),
 	        .start = tw_pb_number_of(m, 1),
 	        .limit = tw_pb_number_of(m, 2),
 	        .offset = tw_pb_number_of(m, 3),
@@ -230,16 +230,16 @@ static uint32_t address_sym(struct otlp *s, struct tw_pb location)
 	struct tw_pb_field f;
 	uint64_t attribute;
 
-	while (place.build_id.len == 0 && tw_pb_next(&m, &f)) {
+	while (frame.build_id.len == 0 && tw_pb_next(&m, &f)) {
 		struct tw_pb packed = tw_pb_in(&f);
 
 		if (f.number == 5 && f.type == TW_PB_VARINT)
-			place.build_id = build_id_of(s, f.value);
-		while (f.number == 5 && f.type == TW_PB_BYTES && place.build_id.len == 0 &&
+			frame.build_id = build_id_of(s, f.value);
+		while (f.number == 5 && f.type == TW_PB_BYTES && frame.build_id.len == 0 &&
 		        tw_pb_number(&packed, &attribute))
-			place.build_id = build_id_of(s, attribute);
+			frame.build_id = build_id_of(s, attribute);
 	}
-	return tw_sums_address(&s->sums, &place);
+	return tw_sums_address(&s->sums, &frame);
 }
 
 static void add_location(struct otlp *s, uint64_t index)

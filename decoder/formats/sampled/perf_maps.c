@@ -32,7 +32,7 @@ struct file {
 	const char *build_id; /* hex digits; NULL unknown */
 };
 
-struct place { /* an address without a symbol */
+struct unknown_address { /* an address without a symbol */
 	uint64_t address;
 	uint32_t file, sym; /* sym 0: no entry */
 };
@@ -69,7 +69,7 @@ struct tw_perf_maps {
 	uint64_t n_moved;
 	uint32_t adding;          /* index of the file that receives symbols */
 	uint32_t unknown, kernel; /* names of frames outside all maps */
-	struct place recent[RECENT];
+	struct unknown_address recent[RECENT];
 };
 
 struct tw_perf_maps *tw_perf_maps_new(struct tw_arena *a, uint64_t salt, struct tw_sink *sink)
@@ -414,12 +414,12 @@ static bool is_native(const struct file *f, const struct map *map, bool in_kerne
 static uint32_t name_of_address(struct tw_perf_maps *m, const struct file *f, uint64_t address)
 {
 	const uint32_t file = (uint32_t)(f - m->files);
-	struct place *p =
+	struct unknown_address *p =
 	        &m->recent[tw_hash_id(address ^ (uint64_t)file << 48, m->salt) & (RECENT - 1)];
 	char text[TW_NATIVE_FRAME_BYTES];
 
 	if (p->sym == 0 || p->address != address || p->file != file)
-		*p = (struct place){address, file,
+		*p = (struct unknown_address){address, file,
 		        m->sink->ops->name(m->sink,
 		                tw_native_frame_name(
 		                        &(struct tw_native_frame){.module = f->info.path,

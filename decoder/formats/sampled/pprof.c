@@ -228,16 +228,16 @@ static size_t size_of(const struct entry *e)
 static uint32_t address_sym(struct pprof *s, struct tw_pb location)
 {
 	const struct entry *mapping = find(&s->mappings, tw_pb_number_of(location, 2));
-	struct tw_sums_place place = {.address = tw_pb_number_of(location, 3)};
+	struct tw_sums_location frame = {.address = tw_pb_number_of(location, 3)};
 
 	if (mapping && tw_sums_may_read(&s->sums, size_of(mapping))) {
-		place.start = tw_pb_number_of(mapping->message, 2);
-		place.limit = tw_pb_number_of(mapping->message, 3);
-		place.offset = tw_pb_number_of(mapping->message, 4);
-		place.path = text(s, tw_pb_number_of(mapping->message, 5));
-		place.build_id = text(s, tw_pb_number_of(mapping->message, 6));
+		frame.start = tw_pb_number_of(mapping->message, 2);
+		frame.limit = tw_pb_number_of(mapping->message, 3);
+		frame.offset = tw_pb_number_of(mapping->message, 4);
+		frame.path = text(s, tw_pb_number_of(mapping->message, 5));
+		frame.build_id = text(s, tw_pb_number_of(mapping->message, 6));
 	}
-	return tw_sums_address(&s->sums, &place);
+	return tw_sums_address(&s->sums, &frame);
 }
 
 static uint32_t function_sym(struct pprof *s, uint64_t id)

@@ -107,7 +107,7 @@ int64_t tw_sums_unit_ns(struct tw_str unit)
 	return 0;
 }
 
-uint32_t tw_sums_address(struct tw_sums *s, const struct tw_sums_place *p)
+uint32_t tw_sums_address(struct tw_sums *s, const struct tw_sums_location *p)
 {
 	struct tw_str file = tw_str_last_component(p->path);
 	const bool in_memory = p->address >= p->start && p->address < p->limit;

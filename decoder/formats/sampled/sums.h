@@ -56,7 +56,7 @@ enum tw_status tw_sums_add(struct tw_sums *s, struct tw_sum *sum, struct tw_err 
 /* Nanoseconds per unit ("milliseconds", "ms"); 0: not a unit of time. */
 int64_t tw_sums_unit_ns(struct tw_str unit);
 
-struct tw_sums_place {          /* a frame without a function */
+struct tw_sums_location {       /* a frame without a function */
 	struct tw_str path;     /* of its mapping, "" unknown */
 	struct tw_str build_id; /* hex digits, "" unknown */
 	uint64_t address;
@@ -66,6 +66,6 @@ struct tw_sums_place {          /* a frame without a function */
 };
 /* The name of a frame without a function: that of native_frame.h if the build id is known,
  * otherwise its file, otherwise its address. */
-uint32_t tw_sums_address(struct tw_sums *s, const struct tw_sums_place *p);
+uint32_t tw_sums_address(struct tw_sums *s, const struct tw_sums_location *p);
 
 #endif

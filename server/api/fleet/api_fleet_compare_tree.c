@@ -170,7 +170,7 @@ static bool is_sure(const struct trees *t, uint32_t node)
 }
 
 /* The nodes at root=, where the response begins. */
-static uint32_t *places(struct tw_comparison *c, struct trees *t)
+static uint32_t *nodes_at_root(struct tw_comparison *c, struct trees *t)
 {
 	uint32_t *at = tw_arena_alloc(c->q->arena, (size_t)t->both.n + 1, sizeof *at);
 	const uint32_t *root = NULL;
@@ -228,7 +228,7 @@ static enum tw_status put(struct tw_comparison *c, struct trees *t, struct tw_er
 {
 	struct tw_json *j = &c->q->j;
 	uint8_t *used = tw_arena_zalloc(c->q->arena, (size_t)t->taking.names.n + 1, 1);
-	const uint32_t *at = places(c, t);
+	const uint32_t *at = nodes_at_root(c, t);
 	enum tw_status st;
 
 	if (!used || !at)

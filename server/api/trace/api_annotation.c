@@ -110,10 +110,10 @@ static enum tw_status list_annotations(struct tw_req *r, struct tw_err *err)
 		.name = (json), .kind = TW_MEMBER_NUMBER, .or_null = true, .max = INT64_MAX,       \
 		.offset = offsetof(struct tw_annotation, member), .bytes = sizeof(int64_t)         \
 	}
-static const struct tw_member places[] = {NUMBER("ts_ns", ts_ns), NUMBER("dur_ns", dur_ns),
-        NUMBER("tid", tid), NUMBER("method", method_index), {0}};
+static const struct tw_member position_members[] = {NUMBER("ts_ns", ts_ns),
+        NUMBER("dur_ns", dur_ns), NUMBER("tid", tid), NUMBER("method", method_index), {0}};
 
-static enum tw_status check_place(
+static enum tw_status check_position(
         const struct tw_view *v, const struct tw_annotation *a, struct tw_err *err)
 {
 	const struct tw_thread_info *threads;
@@ -154,9 +154,9 @@ static enum tw_status read_annotation(const struct tw_view *v, const json_t *bod
 	enum tw_status st = read_text(body, &a.text, err);
 
 	if (st == TW_OK)
-		st = tw_members_read(body, places, &a, err);
+		st = tw_members_read(body, position_members, &a, err);
 	if (st == TW_OK)
-		st = check_place(v, &a, err);
+		st = check_position(v, &a, err);
 	if (st != TW_OK)
 		return st;
 	key[0] = '\0';

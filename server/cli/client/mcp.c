@@ -172,12 +172,13 @@ static enum tw_status put_in_path(
         struct call *c, const char *name, const char *escaped, struct tw_err *err)
 {
 	const char *name_in_braces = tw_arena_printf(c->arena, "{%s}", name);
-	const char *place = name_in_braces ? strstr(c->path, name_in_braces) : NULL;
+	const char *placeholder = name_in_braces ? strstr(c->path, name_in_braces) : NULL;
 
-	if (!place || escaped[strspn(escaped, ".")] == '\0') /* dots would change the folder */
+	if (!placeholder ||
+	        escaped[strspn(escaped, ".")] == '\0') /* dots would change the folder */
 		return tw_fail(err, TW_BAD_REQUEST, "%s is none", name);
-	c->path = tw_arena_printf(c->arena, "%.*s%s%s", (int)(place - c->path), c->path, escaped,
-	        strchr(place, '}') + 1);
+	c->path = tw_arena_printf(c->arena, "%.*s%s%s", (int)(placeholder - c->path), c->path,
+	        escaped, strchr(placeholder, '}') + 1);
 	return c->path ? TW_OK : tw_oom(err);
 }
 

@@ -325,7 +325,7 @@ static enum tw_status sync_trace(
 	        p->ours[0].sync.clock, own_ns, anchor_file_ns, p->arena, &o->sync, err);
 }
 
-static enum tw_status place_all(struct tw_plan *p, struct tw_err *err)
+static enum tw_status sync_traces(struct tw_plan *p, struct tw_err *err)
 {
 	struct tw_export_trace *first = &p->ours[0];
 	int64_t anchor_ns = 0;
@@ -439,7 +439,7 @@ enum tw_status tw_plan_finalize(struct tw_plan *p, struct tw_err *err)
 	enum tw_status st = find_system(p, err);
 
 	if (st == TW_OK)
-		st = place_all(p, err);
+		st = sync_traces(p, err);
 	if (st == TW_OK) {
 		cut_all(p, &p->sources[0].sel);
 		st = assign_ids(p, err);

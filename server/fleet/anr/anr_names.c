@@ -101,7 +101,7 @@ static struct text name_of(const struct tw_retraced *f)
 	return t;
 }
 
-static struct text place_of(const struct tw_retraced *f, struct tw_str seen)
+static struct text location_of(const struct tw_retraced *f, struct tw_str seen)
 {
 	struct tw_retrace_file file = tw_retrace_file(f, seen);
 	struct text t = {.len = 0};
@@ -150,7 +150,7 @@ static void add_inlined(struct tw_anr *m, const struct tw_retraced *f, size_t n,
 {
 	for (size_t i = 0; i < n; i++) {
 		struct text name = name_of(&f[i]);
-		struct text where = place_of(&f[i], seen);
+		struct text where = location_of(&f[i], seen);
 
 		tw_anr_document_add_frame(m, str_of(&name), str_of(&where), i + 1 < n);
 	}
@@ -188,14 +188,14 @@ static void next_thread(void *arg)
 	n->walk = (struct tw_retrace_walk){.r = n->retrace};
 }
 
-static struct tw_str name_native(void *arg, struct tw_str place, struct tw_str build_id)
+static struct tw_str name_native(void *arg, struct tw_str location, struct tw_str build_id)
 {
 	const struct namer *n = arg;
 	char tagged[TW_NATIVE_FRAME_BYTES];
 	struct tw_native_frame frame;
 	struct tw_str function;
 
-	if (tw_native_frame_parse(tw_native_frame_tagged(place, build_id, tagged), &frame) &&
+	if (tw_native_frame_parse(tw_native_frame_tagged(location, build_id, tagged), &frame) &&
 	        tw_native_find(n->natives, &frame, &function))
 		return function;
 	return TW_STR("");

@@ -123,15 +123,15 @@ static bool version_at(const struct scan *l, const char *name, uint32_t *ret)
 	return false;
 }
 
-struct placed { /* a cell and its bucket */
+struct bucketed { /* a cell and its bucket */
 	struct bucket key;
 	const struct tw_rollup_cell *cell;
 };
 
 TW_ORDER_BY(
-        by_bucket, struct placed, TW_RISING(key.day), TW_RISING(key.version), TW_RISING(key.cls))
+        by_bucket, struct bucketed, TW_RISING(key.day), TW_RISING(key.version), TW_RISING(key.cls))
 
-static size_t place_cells(const struct scan *l, struct placed *ret)
+static size_t sort_into_buckets(const struct scan *l, struct bucketed *ret)
 {
 	size_t n = 0;
 
@@ -142,7 +142,7 @@ static size_t place_cells(const struct scan *l, struct placed *ret)
 		if (strcmp(d->app, l->filter.app) == 0 &&
 		        strcmp(d->scenario, l->filter.scenario) == 0 &&
 		        version_at(l, d->version_name, &key.version))
-			ret[n++] = (struct placed){key, &l->cells[i]};
+			ret[n++] = (struct bucketed){key, &l->cells[i]};
 	}
 	TW_SORT(ret, n, by_bucket);
 	return n;
@@ -150,23 +150,23 @@ static size_t place_cells(const struct scan *l, struct placed *ret)
 
 static enum tw_status make_buckets(struct scan *l, struct tw_err *err)
 {
-	struct placed *placed = tw_arena_alloc(l->arena, l->n_cells + 1, sizeof *placed);
+	struct bucketed *bucketed = tw_arena_alloc(l->arena, l->n_cells + 1, sizeof *bucketed);
 	const struct tw_rollup_cell **cells =
 	        tw_arena_alloc(l->arena, l->n_cells + 1, sizeof(const struct tw_rollup_cell *));
-	const size_t n = placed ? place_cells(l, placed) : 0;
+	const size_t n = bucketed ? sort_into_buckets(l, bucketed) : 0;
 
 	l->buckets = tw_arena_alloc(l->arena, n + 1, sizeof *l->buckets);
 	l->parts = tw_arena_alloc(l->arena, n + 1, sizeof *l->parts);
 	l->totals = tw_arena_alloc(l->arena, n + 1, sizeof *l->totals);
 	l->n_buckets = 0;
-	if (!placed || !cells || !l->buckets || !l->parts || !l->totals)
+	if (!bucketed || !cells || !l->buckets || !l->parts || !l->totals)
 		return tw_oom(err);
 	for (size_t i = 0; i < n; i++) {
-		cells[i] = placed[i].cell;
-		if (i == 0 || by_bucket(&placed[i - 1], &placed[i]) != 0) {
+		cells[i] = bucketed[i].cell;
+		if (i == 0 || by_bucket(&bucketed[i - 1], &bucketed[i]) != 0) {
 			struct bucket *b = &l->buckets[l->n_buckets++];
 
-			*b = placed[i].key;
+			*b = bucketed[i].key;
 			b->cells = &cells[i];
 			b->sketch = tw_arena_zalloc(l->arena, 1, sizeof *b->sketch);
 			if (!b->sketch)

@@ -92,14 +92,14 @@ TW_ORDER_BY(by_time, struct seen, TW_RISING(ts_ns), TW_FALLING(dur_ns), TW_RISIN
 
 /* --- calls for the same event --- */
 
-TW_ORDER_BY(by_place, struct tw_cover, TW_RISING(thread_id), TW_RISING(group), TW_RISING(start_ns))
+TW_ORDER_BY(by_group, struct tw_cover, TW_RISING(thread_id), TW_RISING(group), TW_RISING(start_ns))
 
 /* Sorts covers and merges overlapping ones, so that a binary search finds the one at a time. */
 static void merge_covers(struct tw_detector *d)
 {
 	uint32_t n = 0;
 
-	TW_SORT(d->covers, d->n_covers, by_place);
+	TW_SORT(d->covers, d->n_covers, by_group);
 	for (uint32_t i = 0; i < d->n_covers; i++) {
 		struct tw_cover *last = n ? &d->covers[n - 1] : NULL;
 		const struct tw_cover c = d->covers[i];
@@ -121,7 +121,7 @@ static bool is_covered(const struct tw_detector *d, uint32_t group, const struct
 	const struct tw_cover key = {s->thread_id, group, last_ns, last_ns};
 	uint32_t at;
 
-	TW_BISECT(at, d->n_covers, by_place(&d->covers[at], &key) <= 0);
+	TW_BISECT(at, d->n_covers, by_group(&d->covers[at], &key) <= 0);
 	return at && d->covers[at - 1].thread_id == s->thread_id &&
 	       d->covers[at - 1].group == group && s->ts_ns < d->covers[at - 1].end_ns;
 }

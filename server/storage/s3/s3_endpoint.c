@@ -138,7 +138,7 @@ static bool is_plain(const char *text, const char *more)
 }
 
 /* Splits "s3://bucket/prefix/" into bucket and "prefix". */
-static bool split_place(const char *where, char *bucket, char *prefix, size_t cap)
+static bool split_bucket(const char *where, char *bucket, char *prefix, size_t cap)
 {
 	const char *at = strncmp(where, "s3://", 5) == 0 ? where + 5 : "";
 	size_t n = strcspn(at, "/");
@@ -185,7 +185,7 @@ static enum tw_status set_address(
 	char bucket[TW_S3_ENDPOINT / 2], prefix[TW_S3_ENDPOINT / 2], amazon[TW_S3_ENDPOINT];
 	const char *endpoint = p->endpoint && *p->endpoint ? p->endpoint : amazon;
 
-	if (!split_place(p->where, bucket, prefix, sizeof bucket))
+	if (!split_bucket(p->where, bucket, prefix, sizeof bucket))
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "the target must be s3://BUCKET or s3://BUCKET/PREFIX, of letters, digits "
 		        "and ._-");

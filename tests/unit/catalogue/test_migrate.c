@@ -142,7 +142,7 @@ static void test_list_is_the_schema(void **state)
 	drop_folder(at);
 }
 
-static size_t place_of(const char *name)
+static size_t table_index(const char *name)
 {
 	for (unsigned i = 0; i < tw_tables_n; i++)
 		if (strcmp(tw_tables[i].name, name) == 0)
@@ -173,9 +173,9 @@ static void test_list_is_in_order(void **state)
 	                         ""),
 	        TW_OK);
 	while (tw_cat_row(&q)) {
-		const size_t child = place_of(tw_cat_str(&q, 0));
+		const size_t child = table_index(tw_cat_str(&q, 0));
 
-		assert_true(place_of(tw_cat_str(&q, 1)) < child);
+		assert_true(table_index(tw_cat_str(&q, 1)) < child);
 		n++;
 	}
 	assert_int_equal(tw_cat_close(&q, NULL), TW_OK);
@@ -220,7 +220,7 @@ static void close_pair(struct pair *p)
 
 static const struct tw_migrate_table *table(const struct pair *p, const char *name)
 {
-	return &p->rows.tables[place_of(name)];
+	return &p->rows.tables[table_index(name)];
 }
 
 static void bring(struct pair *p)

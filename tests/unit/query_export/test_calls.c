@@ -35,7 +35,7 @@ static void close_world(struct world *w)
 	model_done(&w->model);
 }
 
-static int by_place(const void *pa, const void *pb)
+static int by_position(const void *pa, const void *pb)
 {
 	const struct tw_call *a = pa;
 	const struct tw_call *b = pb;
@@ -54,7 +54,7 @@ static int by_length(const void *pa, const void *pb)
 
 	if (a->dur_ns != b->dur_ns)
 		return a->dur_ns < b->dur_ns ? 1 : -1;
-	return by_place(pa, pb);
+	return by_position(pa, pb);
 }
 
 /* All calls of the query, by begin. */
@@ -81,14 +81,14 @@ static struct tw_call *naive(const struct world *w, const struct tw_calls_query 
 			        .dur_ns = s->dur_ns,
 			        .depth = s->depth};
 	}
-	qsort(all, n, sizeof *all, by_place);
+	qsort(all, n, sizeof *all, by_position);
 	*ret_n = n;
 	return all;
 }
 
 static void same(const struct tw_call *a, const struct tw_call *b)
 {
-	assert_int_equal(by_place(a, b), 0);
+	assert_int_equal(by_position(a, b), 0);
 	assert_int_equal(a->dur_ns, b->dur_ns);
 }
 
