@@ -26,7 +26,7 @@ enum tw_note_kind tw_note_of_name(const char *name)
 	return TW_NOTE_COUNT;
 }
 
-static const char *const source_words[] = {
+static const char *const source_names[] = {
         [TW_SOURCE_CALLS] = "calls",
         [TW_SOURCE_SAMPLES] = "samples",
         [TW_SOURCE_COUNTS] = "counts",
@@ -34,13 +34,13 @@ static const char *const source_words[] = {
 
 const char *tw_slice_source_name(enum tw_source source)
 {
-	return source_words[source];
+	return source_names[source];
 }
 
 enum tw_source tw_slice_source_of_name(const char *word)
 {
 	for (int i = TW_SOURCE_COUNTS; i > TW_SOURCE_CALLS; i--)
-		if (strcmp(source_words[i], word) == 0)
+		if (strcmp(source_names[i], word) == 0)
 			return (enum tw_source)i;
 	return TW_SOURCE_CALLS;
 }

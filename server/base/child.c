@@ -273,10 +273,10 @@ static void log_complaints(int fd)
 
 const char *tw_death_name(enum tw_death d)
 {
-	static const char *const words[] = {
+	static const char *const names[] = {
 	        "", "crash", "loop", "memory", "forbidden", "no_answer", "bug"};
 
-	return words[d];
+	return names[d];
 }
 
 /* A SIGKILL that we did not send is from the kernel's OOM killer. */

@@ -191,10 +191,10 @@ static const char *environment(const char *flag)
 	return getenv(name);
 }
 
-static bool is_one_of(const char *word, const char *const *words)
+static bool is_one_of(const char *word, const char *const *names)
 {
-	for (; *words; words++)
-		if (strcmp(word, *words) == 0)
+	for (; *names; names++)
+		if (strcmp(word, *names) == 0)
 			return true;
 	return false;
 }

@@ -18,7 +18,7 @@
 enum { MAX_LINE = 4096, MAX_VALUE = 1024 };
 _Static_assert(MAX_LINE <= PIPE_BUF, "a pipe takes a line whole or not at all");
 
-static const char *const level_words[] = {"debug", "info", "warn", "error"};
+static const char *const level_names[] = {"debug", "info", "warn", "error"};
 static _Atomic int threshold = TW_LOG_INFO; /* the log's settings are the server's only global
                                              * state */
 static _Atomic bool as_json;
@@ -31,7 +31,7 @@ bool tw_log_setup(const char *level, const char *format)
 	if (!json && strcmp(format, "logfmt") != 0)
 		return false;
 	for (int i = TW_LOG_DEBUG; i <= TW_LOG_ERROR; i++)
-		if (strcmp(level, level_words[i]) == 0) {
+		if (strcmp(level, level_names[i]) == 0) {
 			threshold = i;
 			as_json = json;
 			return true;
@@ -141,7 +141,7 @@ static void begin(struct line *l, enum tw_log_level level, const char *event)
 	put_time(l);
 	if (node_name)
 		put_text(l, "node", node_name);
-	put_text(l, "level", level_words[level]);
+	put_text(l, "level", level_names[level]);
 	put_text(l, "event", event);
 }
 

@@ -9,10 +9,10 @@
 static const struct word {
 	const char *name;
 	unsigned role;
-} words[] = {{"ingest", TW_ROLE_INGEST}, {"decode", TW_ROLE_DECODE}, {"query", TW_ROLE_QUERY},
+} names[] = {{"ingest", TW_ROLE_INGEST}, {"decode", TW_ROLE_DECODE}, {"query", TW_ROLE_QUERY},
         {"all", TW_ROLE_ALL}};
 
-enum { N_ROLES = sizeof words / sizeof *words, ALL_AT = N_ROLES - 1 };
+enum { N_ROLES = sizeof names / sizeof *names, ALL_AT = N_ROLES - 1 };
 
 enum tw_status tw_roles_parse(const char *text, unsigned *ret, struct tw_err *err)
 {
@@ -26,7 +26,7 @@ enum tw_status tw_roles_parse(const char *text, unsigned *ret, struct tw_err *er
 
 		last = !strchr(rest.ptr, ',');
 		name = tw_str_split(&rest, ',');
-		word = TW_LOOKUP(words, N_ROLES, name, name);
+		word = TW_LOOKUP(names, N_ROLES, name, name);
 		if (!word)
 			return tw_fail(err, TW_BAD_REQUEST,
 			        "--role must be ingest, decode, query or all, not \"%.*s\"",
@@ -42,12 +42,12 @@ void tw_roles_write(unsigned roles, char *ret, size_t cap)
 	size_t at = 0;
 
 	if (roles == TW_ROLE_ALL) {
-		(void)snprintf(ret, cap, "%s", words[ALL_AT].name);
+		(void)snprintf(ret, cap, "%s", names[ALL_AT].name);
 		return;
 	}
 	ret[0] = '\0';
 	for (size_t i = 0; i < ALL_AT && at < cap; i++)
-		if (roles & words[i].role)
+		if (roles & names[i].role)
 			at += (size_t)snprintf(
-			        ret + at, cap - at, "%s%s", at ? "," : "", words[i].name);
+			        ret + at, cap - at, "%s%s", at ? "," : "", names[i].name);
 }

@@ -140,7 +140,7 @@ static const struct tw_flag *find(const struct tw_usage *u, const char *name, si
 }
 
 /* "self, wall or cpu". */
-static void list_words(const char *const *words, char *out, size_t cap)
+static void list_choices(const char *const *words, char *out, size_t cap)
 {
 	size_t len = 0;
 
@@ -168,17 +168,17 @@ static int refuse_unknown(const struct reading *r, const char *arg, size_t len)
 
 /* --- values --- */
 
-static int check_word(const struct reading *r, const struct tw_flag *f, const char *value)
+static int check_choice(const struct reading *r, const struct tw_flag *f, const char *value)
 {
 	char words[512];
 
-	for (unsigned i = 0; f->words[i]; i++)
-		if (strcmp(f->words[i], value) == 0) {
-			if (f->word)
-				*f->word = i;
+	for (unsigned i = 0; f->choices[i]; i++)
+		if (strcmp(f->choices[i], value) == 0) {
+			if (f->choice)
+				*f->choice = i;
 			return 0;
 		}
-	list_words(f->words, words, sizeof words);
+	list_choices(f->choices, words, sizeof words);
 	return refuse(r, "--%s must be %s, not \"%.*s\"", f->name, words, SHOWN, value);
 }
 
@@ -198,7 +198,7 @@ static int set(const struct reading *r, const struct tw_flag *f, const char *val
 {
 	if (f->list && *f->n == f->max)
 		return refuse(r, "--%s may be given at most %zu times", f->name, f->max);
-	if (f->words && check_word(r, f, value) < 0)
+	if (f->choices && check_choice(r, f, value) < 0)
 		return -1;
 	if (f->number && check_number(r, f, value) < 0)
 		return -1;
@@ -259,7 +259,7 @@ static int read_verb(struct reading *r, int n, char **argv)
 	words[i] = NULL;
 	if (r->verb)
 		return 0;
-	list_words(words, list, sizeof list);
+	list_choices(words, list, sizeof list);
 	if (n > 0)
 		return refuse(r, "\"%.*s\" is unknown: use %s", SHOWN, argv[1], list);
 	return refuse(r, "specify an action: %s", list);

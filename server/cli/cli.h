@@ -34,9 +34,9 @@ struct tw_flag {
 
 	bool needed;
 	const char *env; /* the environment variable that sets an absent flag; may be NULL */
-	const char *const *words; /* up to NULL */
-	unsigned *word;           /* receives the value's index in words; may be NULL */
-	uint64_t *number;         /* receives the value, a number from least to most */
+	const char *const *choices; /* up to NULL */
+	unsigned *choice;           /* receives the value's index in choices; may be NULL */
+	uint64_t *number;           /* receives the value, a number from least to most */
 	uint64_t least, most;
 	bool (*fits)(const char *value); /* any other form, */
 	const char *form;                /* as in the help text: "K=V" */

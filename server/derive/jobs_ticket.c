@@ -120,20 +120,20 @@ static enum outcome explain(struct work *w, struct tw_str response)
 	                   : http == 404 ? "no such project or issue, or the token may not read it"
 	                   : http == 410 ? "it was deleted there"
 	                                 : "the tracker refuses it";
-	char words[200];
+	char refusal[200];
 
-	tw_ticket_refusal(response, words, sizeof words);
+	tw_ticket_refusal(response, refusal, sizeof refusal);
 	if (http == 0 || http >= 500 || http == 408 || http == 429 || w->sent.truncated ||
 	        (http == 403 && w->sent.retry_after_s)) {
 		(void)snprintf(w->error, sizeof w->error, "%s%s%s", w->sent.error,
-		        *words ? ": " : "", words);
+		        *refusal ? ": " : "", refusal);
 		return LATER;
 	}
 	if (http < 400)
 		(void)snprintf(w->error, sizeof w->error, "%s", w->sent.error);
 	else
 		(void)snprintf(w->error, sizeof w->error, "%s (%d)%s%s", what, (int)http,
-		        *words ? ": " : "", words);
+		        *refusal ? ": " : "", refusal);
 	return REFUSED;
 }
 

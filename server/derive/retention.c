@@ -190,10 +190,10 @@ struct tw_ends tw_retention_ends(const struct tw_retention *r, const struct tw_t
 
 const char *tw_expiry_name(enum tw_expiry_why why)
 {
-	static const char *const words[] = {"age", "count", "bytes", "upload_age", "quarantine",
+	static const char *const names[] = {"age", "count", "bytes", "upload_age", "quarantine",
 	        "anr_age", "decoded_age", "archived_age", "disk"};
 
-	return words[why];
+	return names[why];
 }
 
 enum tw_expired tw_expiry_what(enum tw_expiry_why why)

@@ -37,7 +37,7 @@ void tw_csv_text(struct tw_buf *out, struct tw_str s)
 
 static void row(struct tw_export *x, uint32_t i)
 {
-	static const char *const words[] = {"", "calls", "samples", "calls and samples", "counts",
+	static const char *const names[] = {"", "calls", "samples", "calls and samples", "counts",
 	        "calls and counts", "samples and counts", "calls, samples and counts"};
 	uint32_t method = x->used[i];
 	const struct tw_method_info *m = &x->totals.rows[method];
@@ -52,7 +52,7 @@ static void row(struct tw_export *x, uint32_t i)
 	(void)tw_buf_add(&x->out, ",", 1);
 	if (m->cpu_ns >= 0)
 		tw_export_decimal(&x->out, m->cpu_ns, 0);
-	(void)tw_buf_printf(&x->out, ",\"%s\"\r\n", words[x->totals.sources[method] & 7]);
+	(void)tw_buf_printf(&x->out, ",\"%s\"\r\n", names[x->totals.sources[method] & 7]);
 }
 
 static const struct tw_export_step program[] = {

@@ -606,11 +606,11 @@ void tw_reply_error_now(struct tw_req *r)
 /* Levels at which one core still produces more bytes than a network takes. */
 enum { ZSTD_LEVEL = 3, GZIP_LEVEL = 5, GZIP_WINDOW = 15 + 16, STEP = 32 << 10 };
 
-static const char *const words[] = {"identity", "gzip", "zstd"};
+static const char *const names[] = {"identity", "gzip", "zstd"};
 
 const char *tw_coding_name(enum tw_coding c)
 {
-	return words[c];
+	return names[c];
 }
 
 static bool is_word(struct tw_str s, const char *word)
@@ -673,7 +673,7 @@ static void weigh(const char *accept, unsigned weights[3])
 			starred = true;
 		}
 		for (int c = TW_CODING_IDENTITY; c <= TW_CODING_ZSTD; c++)
-			if (is_word(name, words[c])) {
+			if (is_word(name, names[c])) {
 				weights[c] = weight;
 				named[c] = true;
 			}

@@ -17,7 +17,7 @@ enum { LIST_MAX = 10, METHODS_MAX = 10, SCENARIOS_MAX = 10 };
 #define ARENA_MAX ((size_t)512 << 20)
 enum { METHODS_PER_CHECK = 64 };
 
-static const char *const every_words[] = {"off", "daily", "weekly", NULL};
+static const char *const every_names[] = {"off", "daily", "weekly", NULL};
 
 /* --- rules --- */
 
@@ -44,7 +44,7 @@ static enum tw_status read_mail(const json_t *doc, struct tw_digest_rules *ret, 
 }
 
 static const struct tw_member members[] = {
-        TW_MEMBER(TW_MEMBER_WORD, struct tw_digest_rules, every, .words = every_words),
+        TW_MEMBER(TW_MEMBER_ENUM, struct tw_digest_rules, every, .enum_names = every_names),
         TW_MEMBER(TW_MEMBER_NUMBER, struct tw_digest_rules, hour, .max = 23),
         TW_MEMBER(TW_MEMBER_NUMBER, struct tw_digest_rules, weekday, .max = 6),
         TW_MEMBER(TW_MEMBER_FLAG, struct tw_digest_rules, webhook),
@@ -96,7 +96,7 @@ json_t *tw_digest_rules_json(const struct tw_digest_rules *r)
 
 	for (size_t i = 0; i < r->n_mail; i++)
 		(void)json_array_append_new(mail, json_string(r->mail[i]));
-	return json_pack("{s:s, s:i, s:i, s:b, s:o}", "every", every_words[r->every], "hour",
+	return json_pack("{s:s, s:i, s:i, s:b, s:o}", "every", every_names[r->every], "hour",
 	        (int)r->hour, "weekday", (int)r->weekday, "webhook", (int)r->webhook, "mail", mail);
 }
 

@@ -43,7 +43,7 @@ void tw_markup_count(struct tw_markup_out *p, int64_t n, const char *noun);
 /* `url` is a URL of this server or validated: http or https; NULL: only the text. */
 void tw_markup_link(struct tw_markup_out *p, const char *text, const char *url);
 void tw_markup_printf(struct tw_markup_out *p, const char *fmt, ...) __attribute__((
-        format(printf, 2, 3))); /* only our own words and numbers, no external data */
+        format(printf, 2, 3))); /* only our own texts and numbers, no external data */
 
 /* "1.52 ms" */
 void tw_markup_ns(struct tw_markup_out *p, int64_t ns);

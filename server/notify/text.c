@@ -213,7 +213,7 @@ static void put_figure(struct tw_text_links *w, const json_t *a, const char *key
 static void put_measured(struct tw_text_links *w, const json_t *a)
 {
 	static const struct {
-		const char *kind, *words;
+		const char *kind, *phrase;
 	} kinds[] = {{"duration", "the duration"},
 	        {"initial_display", "the time to initial display"},
 	        {"full_display", "the time to full display"},
@@ -226,7 +226,7 @@ static void put_measured(struct tw_text_links *w, const json_t *a)
 		tw_markup_printf(&w->p, "p%d of ", (int)tw_json_integer(a, "percentile"));
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		if (strcmp(kinds[i].kind, tw_json_text(a, "kind")) == 0)
-			tw_markup_printf(&w->p, "%s", kinds[i].words);
+			tw_markup_printf(&w->p, "%s", kinds[i].phrase);
 	tw_markup_phrase(&w->p, " of ", tw_json_text(a, "method"));
 	tw_markup_phrase(&w->p, " in ", tw_json_text(a, "scenario"));
 	tw_markup_phrase(&w->p, " of ", tw_json_text(a, "app"));

@@ -86,7 +86,7 @@ struct tw_ticket_seen {
 /* Reads a successful response.  TW_BAD_REQUEST: it differs from the tracker's documentation. */
 enum tw_status tw_ticket_read_response(const struct tw_ticket_task *ask, enum tw_ticket_step step,
         struct tw_str answer, struct tw_ticket_seen *ret, struct tw_err *err) TW_MUST_USE;
-/* The tracker's own words in a refusal; "": none. */
+/* The message of the tracker in a refusal; "": none. */
 void tw_ticket_refusal(struct tw_str answer, char *out, size_t cap);
 
 #endif

@@ -17,9 +17,9 @@
 
 const char *tw_doctor_name(enum tw_doctor_level l)
 {
-	static const char *const words[] = {"good", "note", "wrong"};
+	static const char *const names[] = {"good", "note", "wrong"};
 
-	return words[l];
+	return names[l];
 }
 
 void tw_doctor_report(

@@ -522,8 +522,8 @@ static enum tw_status tidy(void *store, int64_t before_ms, struct tw_err *err)
 
 /* --- metrics --- */
 
-static const char *const op_words[] = {"put", "get", "head", "delete", "list", "multipart"};
-static const char *const outcome_words[] = {
+static const char *const op_names[] = {"put", "get", "head", "delete", "list", "multipart"};
+static const char *const outcome_names[] = {
         "ok", "missing", "refused", "slow_down", "failed", "no_answer", "broken"};
 
 static uint64_t of(_Atomic uint64_t *n)
@@ -539,7 +539,7 @@ static void write_seconds(struct counts *c, struct tw_buf *out)
 		for (int i = 0; i <= BUCKETS; i++) {
 			n += of(&c->within[op][i]);
 			tw_buf_printf(out, "tracewell_storage_seconds_bucket{op=\"%s\",le=\"",
-			        op_words[op]);
+			        op_names[op]);
 			if (i < BUCKETS)
 				tw_buf_printf(out, "%g", (double)bounds_ms[i] / 1000);
 			tw_buf_printf(out, "%s\"} %" PRIu64 "\n", i < BUCKETS ? "" : "+Inf", n);
@@ -547,7 +547,7 @@ static void write_seconds(struct counts *c, struct tw_buf *out)
 		tw_buf_printf(out,
 		        "tracewell_storage_seconds_sum{op=\"%s\"} %.3f\n"
 		        "tracewell_storage_seconds_count{op=\"%s\"} %" PRIu64 "\n",
-		        op_words[op], (double)of(&c->ms[op]) / 1000, op_words[op], n);
+		        op_names[op], (double)of(&c->ms[op]) / 1000, op_names[op], n);
 	}
 }
 
@@ -565,7 +565,7 @@ static void metrics(void *store, struct tw_buf *out)
 			tw_buf_printf(out,
 			        "tracewell_storage_requests_total{op=\"%s\",outcome=\"%s\"} "
 			        "%" PRIu64 "\n",
-			        op_words[op], outcome_words[how], of(&c->ended[op][how]));
+			        op_names[op], outcome_names[how], of(&c->ended[op][how]));
 	write_seconds(c, out);
 	tw_metric(out, "tracewell_storage_bytes_total{direction=\"sent\"}", of(&c->sent));
 	tw_metric(out, "tracewell_storage_bytes_total{direction=\"received\"}", of(&c->received));

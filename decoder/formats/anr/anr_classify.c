@@ -7,7 +7,7 @@
 
 enum { NAME_BYTES = 160 };
 
-static const char *const end_words[TW_ANR_ENDS] = {
+static const char *const end_names[TW_ANR_ENDS] = {
         [TW_ANR_NO_STACK] = "no_stack",
         [TW_ANR_IDLE] = "idle",
         [TW_ANR_RUNS] = "running",
@@ -46,7 +46,7 @@ static const char no_main[] = "the report has no stack of the main thread";
 
 const char *tw_anr_end_name(enum tw_anr_end end)
 {
-	return end_words[end];
+	return end_names[end];
 }
 
 struct classifier {
@@ -444,14 +444,14 @@ static const char *kind_of(struct tw_str reason)
 /* "Waited 5008ms", "for at least 5000 ms", "head age: 5523.1ms" */
 static int64_t waited_of(struct tw_str reason)
 {
-	static const char *const words[] = {"aited ", "at least ", "head age: "};
+	static const char *const before_times[] = {"aited ", "at least ", "head age: "};
 
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-		size_t at = tw_anr_find(reason, words[i]);
+	for (size_t i = 0; i < sizeof before_times / sizeof *before_times; i++) {
+		size_t at = tw_anr_find(reason, before_times[i]);
 		struct tw_str rest = tw_anr_from(reason, at);
 		uint64_t ms, part;
 
-		if (!tw_anr_eat(&rest, words[i]) || !tw_anr_eat_number(&rest, &ms) ||
+		if (!tw_anr_eat(&rest, before_times[i]) || !tw_anr_eat_number(&rest, &ms) ||
 		        ms > INT32_MAX)
 			continue;
 		if (tw_anr_eat(&rest, "."))

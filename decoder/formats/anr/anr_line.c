@@ -302,7 +302,7 @@ static enum tw_anr_kind parse_native(struct tw_anr_line *l, struct tw_str s)
 static const struct {
 	const char *prefix;
 	enum tw_anr_how how;
-} lock_words[] = {
+} lock_phrases[] = {
         {"locked ", TW_ANR_LOCKED}, {"waiting to lock ", TW_ANR_WANTED},
         {"waiting for lock inflation of ", TW_ANR_INFLATION}, {"waiting on ", TW_ANR_WAITING},
         {"sleeping on ", TW_ANR_SLEEPING},
@@ -334,9 +334,9 @@ static enum tw_anr_kind parse_object(struct tw_anr_line *l, struct tw_str s)
 
 static enum tw_anr_kind parse_lock(struct tw_anr_line *l, struct tw_str s)
 {
-	for (size_t i = 0; i < sizeof lock_words / sizeof *lock_words; i++)
-		if (tw_anr_eat(&s, lock_words[i].prefix)) {
-			l->how = lock_words[i].how;
+	for (size_t i = 0; i < sizeof lock_phrases / sizeof *lock_phrases; i++)
+		if (tw_anr_eat(&s, lock_phrases[i].prefix)) {
+			l->how = lock_phrases[i].how;
 			return parse_object(l, s);
 		}
 	return TW_ANR_REMARK;
@@ -400,10 +400,10 @@ static bool class_like(struct tw_str s)
 
 static bool speaks_of_anr(struct tw_str s)
 {
-	static const char *const words[] = {"ANR", "AnrError", "ot Responding", "ot responding"};
+	static const char *const phrases[] = {"ANR", "AnrError", "ot Responding", "ot responding"};
 
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (tw_anr_find(s, words[i]) < s.len)
+	for (size_t i = 0; i < sizeof phrases / sizeof *phrases; i++)
+		if (tw_anr_find(s, phrases[i]) < s.len)
 			return true;
 	return false;
 }

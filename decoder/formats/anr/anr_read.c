@@ -62,13 +62,13 @@ static bool how_of(const json_t *lock, enum tw_anr_how *ret)
 	static const struct {
 		const char *word;
 		enum tw_anr_how how;
-	} words[] = {{"locked", TW_ANR_LOCKED}, {"wants", TW_ANR_WANTED}, {"waits", TW_ANR_WAITING},
+	} names[] = {{"locked", TW_ANR_LOCKED}, {"wants", TW_ANR_WANTED}, {"waits", TW_ANR_WAITING},
 	        {"sleeps", TW_ANR_SLEEPING}};
 	struct tw_str how = tw_json_text_of(lock, "how");
 
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (tw_str_eq(how, tw_str_of(words[i].word))) {
-			*ret = words[i].how;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (tw_str_eq(how, tw_str_of(names[i].word))) {
+			*ret = names[i].how;
 			return true;
 		}
 	return false;

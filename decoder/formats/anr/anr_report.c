@@ -121,7 +121,7 @@ static void put_object(struct report *r, json_t *o, const struct tw_anr_lock *l)
 
 static json_t *lock_json(struct report *r, const struct tw_anr_lock *l)
 {
-	static const char *const words[] = {
+	static const char *const names[] = {
 	        [TW_ANR_LOCKED] = "locked",
 	        [TW_ANR_WANTED] = "wants",
 	        [TW_ANR_INFLATION] = "wants",
@@ -130,7 +130,7 @@ static json_t *lock_json(struct report *r, const struct tw_anr_lock *l)
 	};
 	json_t *o = json_object();
 
-	put(r, o, "how", json_string(words[l->how]));
+	put(r, o, "how", json_string(names[l->how]));
 	put_object(r, o, l);
 	return o;
 }

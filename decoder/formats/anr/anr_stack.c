@@ -240,7 +240,7 @@ static enum tw_anr_end by_method(enum tw_anr_end end, struct tw_str top)
 static const struct {
 	const char *part;
 	enum tw_anr_end end;
-} kernel_words[] = {{"binder", TW_ANR_BINDER}, {"ep_poll", TW_ANR_IDLE}, {"epoll", TW_ANR_IDLE},
+} kernel_functions[] = {{"binder", TW_ANR_BINDER}, {"ep_poll", TW_ANR_IDLE}, {"epoll", TW_ANR_IDLE},
         {"futex", TW_ANR_WAITS}, {"nanosleep", TW_ANR_SLEEPS}, {"ioctl", TW_ANR_WAITS},
         {"poll_schedule", TW_ANR_WAITS}, {"do_wait", TW_ANR_WAITS}, {"io_schedule", TW_ANR_IO},
         {"wait_on_page", TW_ANR_IO}, {"wait_on_buffer", TW_ANR_IO}, {"folio_wait", TW_ANR_IO},
@@ -250,10 +250,11 @@ static const struct {
 
 static enum tw_anr_end by_kernel(enum tw_anr_end end, struct tw_str where, bool is_main)
 {
-	for (size_t i = 0; i < sizeof kernel_words / sizeof *kernel_words; i++)
-		if (has(where, kernel_words[i].part))
-			return kernel_words[i].end == TW_ANR_IDLE && !is_main ? TW_ANR_WAITS
-			                                                      : kernel_words[i].end;
+	for (size_t i = 0; i < sizeof kernel_functions / sizeof *kernel_functions; i++)
+		if (has(where, kernel_functions[i].part))
+			return kernel_functions[i].end == TW_ANR_IDLE && !is_main
+			               ? TW_ANR_WAITS
+			               : kernel_functions[i].end;
 	return end;
 }
 

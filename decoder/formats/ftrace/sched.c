@@ -4,7 +4,7 @@
 
 #include "decoder/formats/detail.h"
 
-static const char *const words[] = {[TW_RUN_UNKNOWN] = "",
+static const char *const state_names[] = {[TW_RUN_UNKNOWN] = "",
         [TW_RUN_RUNNING] = "running",
         [TW_RUN_RUNNABLE] = "runnable",
         [TW_RUN_SLEEPING] = "sleeping",
@@ -22,7 +22,7 @@ static enum tw_status leave(
 	        .dur_ns = ts_ns > k->since_ns ? ts_ns - k->since_ns : 0,
 	        .value = k->state == TW_RUN_RUNNING ? k->cpu : -1,
 	        .offset = k->offset,
-	        .text = tw_str_of(words[k->state])};
+	        .text = tw_str_of(state_names[k->state])};
 
 	if (k->state == TW_RUN_UNKNOWN)
 		return TW_OK;

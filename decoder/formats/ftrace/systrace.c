@@ -98,7 +98,7 @@ static void leave_section(struct systrace *s)
 }
 
 /* The first words of a row, at most `most`; returns their number. */
-static unsigned words(struct tw_str row, struct tw_str *piece, unsigned most)
+static unsigned split_words(struct tw_str row, struct tw_str *piece, unsigned most)
 {
 	unsigned n = 0;
 
@@ -130,7 +130,7 @@ static enum tw_status read_process(
         struct systrace *s, const struct tw_line *line, struct tw_err *err)
 {
 	struct tw_str w[PS_LONG];
-	unsigned n = words(line->text, w, PS_LONG);
+	unsigned n = split_words(line->text, w, PS_LONG);
 	uint64_t pid;
 	uint64_t tid;
 

@@ -29,7 +29,7 @@ static const struct tw_str names[TW_CHROME_FIELDS] = {[TW_CHROME_S] = {"s", 1},
 #define WORD2(a, b)       ((uint64_t)(b) << 8 | (a))
 #define WORD3(a, b, c)    (WORD2(a, b) | (uint64_t)(c) << 16)
 #define WORD4(a, b, c, d) (WORD2(a, b) | WORD2(c, d) << 16)
-static const uint64_t words[TW_CHROME_FIELDS] = {[TW_CHROME_S] = 's',
+static const uint64_t field_keys[TW_CHROME_FIELDS] = {[TW_CHROME_S] = 's',
         [TW_CHROME_PH] = WORD2('p', 'h'),
         [TW_CHROME_TS] = WORD2('t', 's'),
         [TW_CHROME_ID] = WORD2('i', 'd'),
@@ -283,7 +283,7 @@ static unsigned field_of(const struct reader *r, struct tw_str key)
 	               ? word_of(key.ptr, key.len)
 	               : tw_u64le((const uint8_t *)key.ptr) & UINT64_MAX >> (64 - 8 * key.len);
 	for (unsigned i = first_of[key.len]; i < first_of[key.len + 1]; i++)
-		if (words[i] == word)
+		if (field_keys[i] == word)
 			return i;
 	return TW_CHROME_FIELDS;
 }

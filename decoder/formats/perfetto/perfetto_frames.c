@@ -53,7 +53,7 @@ static void repair(struct tw_perfetto_frames *s, enum tw_repair what, uint64_t o
 static void add_janks(struct tw_detail *d, uint32_t bits)
 {
 	enum { KNOWN = sizeof JANKS / sizeof *JANKS };
-	char words[512];
+	char causes[512];
 	size_t len = 0;
 
 	for (unsigned i = 0; i <= KNOWN; i++) {
@@ -61,9 +61,9 @@ static void add_janks(struct tw_detail *d, uint32_t bits)
 
 		if (i < KNOWN ? bits >> i & 1 : bits >> KNOWN)
 			len += (size_t)snprintf(
-			        words + len, sizeof words - len, "%s%s", len ? ", " : "", word);
+			        causes + len, sizeof causes - len, "%s%s", len ? ", " : "", word);
 	}
-	tw_detail_str(d, "jank", (struct tw_str){words, len});
+	tw_detail_str(d, "jank", (struct tw_str){causes, len});
 }
 
 static enum tw_status emit(struct tw_perfetto_frames *s, const struct tw_perfetto_frame *f,

@@ -81,8 +81,8 @@ static enum tw_status get_one(struct tw_req *r, struct tw_err *err)
 
 static const struct tw_member members[] = {
         TEXT(name, NAME_BYTES),
-        TW_MEMBER(TW_MEMBER_WORD, struct tw_alert_rule, kind, .required = true,
-                .words = tw_alert_kind_names),
+        TW_MEMBER(TW_MEMBER_ENUM, struct tw_alert_rule, kind, .required = true,
+                .enum_names = tw_alert_kind_names),
         TEXT(app, TEXT_BYTES),
         TEXT(scenario, TEXT_BYTES),
         TEXT(version_name, TEXT_BYTES),

@@ -104,7 +104,7 @@ static enum tw_status get_one(struct tw_req *r, struct tw_err *err)
 static const struct tw_member members[] = {
         TW_MEMBER(TW_MEMBER_TEXT, struct tw_webhook, name, .max = TW_HOOK_NAME_BYTES),
         TW_MEMBER(TW_MEMBER_TEXT, struct tw_webhook, url, .max = TW_HOOK_URL_BYTES),
-        TW_MEMBER(TW_MEMBER_WORD, struct tw_webhook, kind, .words = tw_hook_kind_names),
+        TW_MEMBER(TW_MEMBER_ENUM, struct tw_webhook, kind, .enum_names = tw_hook_kind_names),
         {.name = "events", .kind = TW_MEMBER_OTHER},
         {.name = "paused", .kind = TW_MEMBER_OTHER},
         {.name = "new_secret", .kind = TW_MEMBER_OTHER},

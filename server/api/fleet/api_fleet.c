@@ -304,12 +304,12 @@ static enum tw_status answer_scenarios(struct tw_fleet_request *q, struct tw_err
 /* The number of the project's traces that wait for each stage of derived data, and the reasons. */
 static json_t *raised_by(unsigned bits)
 {
-	static const char *const words[] = {"decoder", "mapping", "rules", "rollup"};
+	static const char *const names[] = {"decoder", "mapping", "rules", "rollup"};
 	json_t *list = json_array();
 
-	for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
+	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
 		if (bits & 1U << i)
-			(void)json_array_append_new(list, json_string(words[i]));
+			(void)json_array_append_new(list, json_string(names[i]));
 	return list;
 }
 

@@ -24,16 +24,16 @@ static const char *label_of(struct tw_fleet_request *q, const struct tw_compared
 	const struct tw_rollup_filter *f = &s->filter;
 	const struct {
 		const char *word, *value;
-	} words[] = {{"", f->version_name}, {"app ", f->app}, {"build ", f->build_id},
+	} parts[] = {{"", f->version_name}, {"app ", f->app}, {"build ", f->build_id},
 	        {"class ", f->device_class}, {"OS ", f->os}, {"", f->label}};
 	const char *label = "";
 
 	if (s->trace_id)
 		return tw_arena_printf(q->arena, "trace %s", s->trace_id);
-	for (size_t i = 0; label && i < sizeof words / sizeof *words; i++)
-		if (words[i].value[0])
+	for (size_t i = 0; label && i < sizeof parts / sizeof *parts; i++)
+		if (parts[i].value[0])
 			label = tw_arena_printf(q->arena, "%s%s%s%s", label, label[0] ? ", " : "",
-			        words[i].word, words[i].value);
+			        parts[i].word, parts[i].value);
 	return label && !label[0] ? "all" : label;
 }
 

@@ -66,7 +66,7 @@ static enum tw_status read_metrics(
 static enum tw_status read_sort(
         const struct tw_fleet_request *q, struct table *t, struct tw_err *err)
 {
-	static const char *const words[] = {"p50", "p75", "p95", "p99", "mean", "max", "sum"};
+	static const char *const names[] = {"p50", "p75", "p95", "p99", "mean", "max", "sum"};
 	const char *given = tw_req_text(q->req, "sort");
 	struct tw_str rest = tw_str_of(given && given[0] ? given : "p95_self");
 	struct tw_str stat = tw_str_split(&rest, '_');
@@ -76,7 +76,7 @@ static enum tw_status read_sort(
 	t->metric = (enum tw_rollup_metric)metric;
 	t->stat = STATS;
 	for (unsigned i = 0; i < STATS; i++)
-		if (tw_str_eq(stat, tw_str_of(words[i])))
+		if (tw_str_eq(stat, tw_str_of(names[i])))
 			t->stat = (enum stat)i;
 	if (known && t->stat != STATS)
 		return TW_OK;

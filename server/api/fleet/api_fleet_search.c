@@ -48,7 +48,7 @@ static enum tw_status matches_name(void *arg, const char *name, bool *ret_fits, 
 	return tw_match_check(n->match, tw_str_of(name), ret_fits, err);
 }
 
-static enum tw_status fits_words(void *arg, const char *name, bool *ret_fits, struct tw_err *err)
+static enum tw_status matches_words(void *arg, const char *name, bool *ret_fits, struct tw_err *err)
 {
 	const struct tw_find *find = arg;
 
@@ -63,7 +63,7 @@ static enum tw_status read_by_words(struct tw_fleet_request *q, const char *text
 {
 	struct tw_find find;
 	const struct tw_index_names of = {
-	        tw_api_project(q->req), NULL, fits_words, &find, NAMES_MAX};
+	        tw_api_project(q->req), NULL, matches_words, &find, NAMES_MAX};
 	enum tw_status st = tw_find_read(text, &find, err);
 
 	if (st != TW_OK || find.n == 0)

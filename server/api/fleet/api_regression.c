@@ -113,7 +113,7 @@ static enum tw_status get_one(struct tw_req *r, struct tw_err *err)
 /* --- triage --- */
 
 static const struct tw_member members[] = {
-        TW_MEMBER(TW_MEMBER_WORD, struct tw_triage, status, .words = tw_regress_status_names),
+        TW_MEMBER(TW_MEMBER_ENUM, struct tw_triage, status, .enum_names = tw_regress_status_names),
         TW_MEMBER(TW_MEMBER_TEXT, struct tw_triage, fixed_in, .max = VERSION_BYTES),
         TW_MEMBER(TW_MEMBER_TEXT, struct tw_triage, owner, .max = OWNER_BYTES),
         TW_MEMBER(TW_MEMBER_LINES, struct tw_triage, note, .max = NOTE_BYTES),

@@ -320,13 +320,13 @@ static void put_head(struct tw_detecting *d)
 
 static void put_cut(struct tw_detecting *d)
 {
-	static const char *const words[] = {"time", "calls", "marks", "notes", "frames", "causes"};
+	static const char *const names[] = {"time", "calls", "marks", "notes", "frames", "causes"};
 
 	tw_json_key_bool(&d->j, "partial", d->cut != 0);
 	tw_json_key_open(&d->j, "cut", '[');
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (d->cut >> i & 1)
-			tw_json_str(&d->j, tw_str_of(words[i]));
+			tw_json_str(&d->j, tw_str_of(names[i]));
 	tw_json_close(&d->j, ']');
 }
 

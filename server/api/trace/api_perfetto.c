@@ -86,7 +86,7 @@ static const struct tw_param merge_params[] = {
 static enum tw_status read_align(
         const struct tw_req *r, struct tw_perfetto_options *o, struct tw_err *err)
 {
-	static const char *const words[] = {"", "clock", "start", NULL};
+	static const char *const names[] = {"", "clock", "start", NULL};
 	const char *text = tw_req_text_or_empty(r, "align");
 	unsigned word = 0;
 	enum tw_status st = TW_OK;
@@ -96,8 +96,8 @@ static enum tw_status read_align(
 		o->slice = text + 6;
 		return TW_OK;
 	}
-	for (unsigned i = 0; words[i]; i++)
-		if (strcmp(words[i], text) == 0)
+	for (unsigned i = 0; names[i]; i++)
+		if (strcmp(names[i], text) == 0)
 			word = i;
 	if (!word && *text)
 		st = tw_fail(err, TW_BAD_REQUEST,

@@ -6,9 +6,9 @@
 #include "decoder/base/lookup.h"
 
 static const struct {
-	const char *word;
+	const char *name;
 	enum tw_scope scope;
-} words[] = {{"viewer", TW_SCOPE_READ}, {"editor", TW_SCOPE_WRITE}, {"admin", TW_SCOPE_ADMIN}};
+} roles[] = {{"viewer", TW_SCOPE_READ}, {"editor", TW_SCOPE_WRITE}, {"admin", TW_SCOPE_ADMIN}};
 
 static enum tw_status no_rule(struct tw_str rule, struct tw_err *err)
 {
@@ -30,9 +30,9 @@ static bool read_role(struct tw_str text, struct tw_role_rule *ret)
 	if (project.len == 0 || project.len >= sizeof ret->project)
 		return false;
 	memcpy(ret->project, project.ptr, project.len);
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (tw_str_eq(word, tw_str_of(words[i].word))) {
-			ret->scope = words[i].scope;
+	for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+		if (tw_str_eq(word, tw_str_of(roles[i].name))) {
+			ret->scope = roles[i].scope;
 			return true;
 		}
 	return false;

@@ -146,8 +146,8 @@ static enum tw_status read_one(
 		return read_number(m, at, to, err);
 	case TW_MEMBER_REAL:
 		return read_real(m, at, to, err);
-	case TW_MEMBER_WORD:
-		return tw_enum_of_name(m->name, text ? text : "", m->words, to, err);
+	case TW_MEMBER_ENUM:
+		return tw_enum_of_name(m->name, text ? text : "", m->enum_names, to, err);
 	case TW_MEMBER_TEXTS:
 		*(const json_t **)to = at;
 		return check_texts(m, at, err);

@@ -20,7 +20,7 @@ enum tw_member_kind {
 	TW_MEMBER_FLAG,   /* bool */
 	TW_MEMBER_NUMBER, /* int64_t, uint32_t */
 	TW_MEMBER_REAL,   /* double */
-	TW_MEMBER_WORD,   /* an enum: index in `words` */
+	TW_MEMBER_ENUM,   /* an enum, by its index in `enum_names` */
 	TW_MEMBER_TEXTS,  /* const json_t *: a list of texts */
 	TW_MEMBER_OBJECT, /* const json_t * */
 	TW_MEMBER_OTHER   /* known, but read by the caller */
@@ -32,7 +32,7 @@ struct tw_member {
 	bool required, or_null; /* or_null: null means absent */
 	size_t offset, bytes;
 	int64_t min, max; /* NUMBER, REAL; TEXT, LINES: bytes; TEXTS: items */
-	const char *const *words;
+	const char *const *enum_names;
 	bool (*fits)(const char *); /* NULL, or checks a TEXT that is not "", or each of TEXTS */
 	const char *form; /* a valid value, or one of TEXTS, after "must be "; required with
 	                     `fits`, with TEXTS, and with the min of a TEXT */

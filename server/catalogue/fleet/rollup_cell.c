@@ -63,14 +63,14 @@ static const char *class_by_memory(const json_t *ram)
 
 const char *tw_rollup_device_class(const char *labels)
 {
-	static const char *const words[] = {"low", "mid", "high"};
+	static const char *const names[] = {"low", "mid", "high"};
 	json_t *o = read_labels(labels);
 	const char *text = json_string_value(json_object_get(o, "device_class"));
 	const char *found = NULL;
 
-	for (size_t i = 0; text && i < sizeof words / sizeof *words; i++)
-		if (strcmp(text, words[i]) == 0)
-			found = words[i];
+	for (size_t i = 0; text && i < sizeof names / sizeof *names; i++)
+		if (strcmp(text, names[i]) == 0)
+			found = names[i];
 	if (!found)
 		found = class_by_memory(json_object_get(o, "ram_mb"));
 	json_decref(o);

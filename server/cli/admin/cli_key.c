@@ -235,7 +235,7 @@ int tw_cli_key(int argc, char **argv)
 	        {"data", .value = &flags.data},
 	        {"project", .value = &flags.project, .needed = true, .fits = is_name,
 	                .form = name_form},
-	        {"scope", .value = &flags.scope, .words = scopes},
+	        {"scope", .value = &flags.scope, .choices = scopes},
 	        {"name", .value = &flags.name, .fits = is_label, .form = name_form},
 	        {"expires", .value = &flags.expires, .fits = is_expiry,
 	                .form = "a time from now, like 90d, 12h or 30m, or never"},

@@ -191,12 +191,12 @@ static enum tw_status drop(struct tw_catalogue *c, const char *user_name,
 
 static const char *role_of(const struct tw_user_row *u)
 {
-	static const char *const words[] = {[TW_SCOPE_READ] = "viewer",
+	static const char *const names[] = {[TW_SCOPE_READ] = "viewer",
 	        [TW_SCOPE_WRITE] = "editor",
 	        [TW_SCOPE_ADMIN] = "admin"};
 
 	if (u->scope >= TW_SCOPE_READ && u->scope <= TW_SCOPE_ADMIN)
-		return words[u->scope];
+		return names[u->scope];
 	return u->is_admin ? "server-admin" : "none";
 }
 
@@ -338,7 +338,7 @@ int tw_cli_user(int argc, char **argv)
 	const struct tw_flag table[] = {
 	        {"data", .value = &flags.data},
 	        {"project", .value = &flags.project},
-	        {"role", .value = &flags.role, .words = roles},
+	        {"role", .value = &flags.role, .choices = roles},
 	        {"server-admin", .on = &flags.server_admin},
 	        {"json", .on = &flags.json},
 	};

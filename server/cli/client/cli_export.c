@@ -128,15 +128,15 @@ int tw_cli_export(int argc, char **argv)
 	static struct options w;
 	const char *kinds[MAX_KINDS + 1] = {NULL};
 	const struct tw_flag flags[] = {
-	        {.name = "to", .value = &w.to, .words = kinds, .needed = true},
+	        {.name = "to", .value = &w.to, .choices = kinds, .needed = true},
 	        TW_CLI_LOCAL_FILES(w.files), {.name = "threads", .value = &w.threads},
 	        {.name = "thread", .value = &w.thread},
 	        {.name = "range",
 	                .value = &w.range,
 	                .fits = is_range,
 	                .form = "FROM..TO in nanoseconds with FROM less than TO"},
-	        {.name = "metric", .words = metrics, .word = &w.metric},
-	        {.name = "view", .words = views, .word = &w.view},
+	        {.name = "metric", .choices = metrics, .choice = &w.metric},
+	        {.name = "view", .choices = views, .choice = &w.view},
 	        {.name = "max-nodes", .number = &w.max_nodes, .most = MAX_NODES},
 	        {.name = "merged", .on = &w.merged},
 	        {.name = "output", .value = &w.out, .needed = true}};

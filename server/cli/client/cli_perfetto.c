@@ -140,8 +140,8 @@ int tw_cli_perfetto(int argc, char **argv)
 	struct flags f = {.to_ns = MAX_TIME_NS};
 	const struct tw_flag flags[] = {TW_CLI_LOCAL_FILES(f.files),
 	        {.name = "threads", .value = &f.threads}, {.name = "system", .value = &f.system},
-	        {.name = "format", .words = forms, .word = &f.form},
-	        {.name = "compress", .words = compressions, .word = &f.compression},
+	        {.name = "format", .choices = forms, .choice = &f.form},
+	        {.name = "compress", .choices = compressions, .choice = &f.compression},
 	        {.name = "from", .number = &f.from_ns, .most = MAX_TIME_NS},
 	        {.name = "to", .number = &f.to_ns, .most = MAX_TIME_NS},
 	        {.name = "thread", .value = &f.thread},

@@ -796,7 +796,7 @@ int tw_cli_push(int argc, char **argv)
 	                .form = "NAME=FILE"},
 	        {"meta", .list = p.meta, .max = MAX_META, .n = &p.n_meta, .fits = is_pair,
 	                .form = "K=V"},
-	        {"wait", .on = &p.wait, .value = &p.until, .words = untils},
+	        {"wait", .on = &p.wait, .value = &p.until, .choices = untils},
 	        {"json", .on = &p.json},
 	};
 	const struct tw_usage usage = {flags, sizeof flags / sizeof *flags, "[FILE...]"};

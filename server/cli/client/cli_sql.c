@@ -293,7 +293,7 @@ int tw_cli_sql(int argc, char **argv)
 	bool json = false;
 	const struct tw_flag flags[] = {{.name = "data", .value = &r.data},
 	        TW_CLI_LOCAL_FILES(r.files),
-	        {.name = "format", .value = &r.format, .words = formats},
+	        {.name = "format", .value = &r.format, .choices = formats},
 	        {.name = "json", .on = &json}};
 	const struct tw_usage usage = {flags, sizeof flags / sizeof *flags, "FILE-OR-ID QUERY"};
 	struct tw_err err;

@@ -124,8 +124,8 @@ int tw_cli_top(int argc, char **argv)
 	        TW_CLI_SERVER(&t.server.server),
 	        TW_CLI_KEY(&t.server.key),
 	        TW_CLI_WHERE(t.server.where, TW_CLI_WHERE_MAX, &t.server.n_where),
-	        {"metric", .value = &t.metric, .words = metrics},
-	        {"by", .value = &t.by, .words = quantiles},
+	        {"metric", .value = &t.metric, .choices = metrics},
+	        {"by", .value = &t.by, .choices = quantiles},
 	        {"limit", .number = &t.limit, .least = 1, .most = MAX_LIMIT},
 	        {"json", .on = &t.json},
 	};

@@ -21,11 +21,11 @@ static enum tw_status misunderstood(const char *text, struct tw_err *err)
 
 static bool take_stat(struct tw_str stat, struct tw_gate *g)
 {
-	static const char *const words[] = {"p50", "p75", "p95", "p99", "mean", "share"};
+	static const char *const names[] = {"p50", "p75", "p95", "p99", "mean", "share"};
 
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (tw_str_eq(stat, tw_str_of(words[i]))) {
-			(void)snprintf(g->stat, sizeof g->stat, "%s", words[i]);
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (tw_str_eq(stat, tw_str_of(names[i]))) {
+			(void)snprintf(g->stat, sizeof g->stat, "%s", names[i]);
 			g->is_share = i == 5;
 			return true;
 		}

@@ -71,10 +71,10 @@ enum tw_status tw_export_trace_put_thread(const struct tw_export_trace *o, struc
 
 const char *tw_clock_sync_name(enum tw_clock_sync_choice choice)
 {
-	static const char *const words[] = {
+	static const char *const names[] = {
 	        "alone", "monotonic", "boottime", "start", "slice", "apart"};
 
-	return words[choice];
+	return names[choice];
 }
 
 enum tw_status tw_clock_sync_at(enum tw_clock_sync_choice choice, uint32_t clock, int64_t at_ns,

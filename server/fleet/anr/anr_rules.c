@@ -42,12 +42,12 @@ static bool is_key(const char *s)
 		.form = "a text of 1 to 200 bytes without control characters"                      \
 	}
 static const struct tw_member members[] = {
-        TW_MEMBER(TW_MEMBER_WORD, struct rule, action, .required = true, .words = acts),
+        TW_MEMBER(TW_MEMBER_ENUM, struct rule, action, .required = true, .enum_names = acts),
         TW_MEMBER(TW_MEMBER_TEXT, struct rule, name, .min = 1, .max = TW_ANR_RULE_NAME_BYTES,
                 .form = A_NAME),
         PATTERN("frame", frame_text),
         PATTERN("lock", lock_text),
-        TW_MEMBER(TW_MEMBER_WORD, struct rule, kind, .words = tw_anr_kinds),
+        TW_MEMBER(TW_MEMBER_ENUM, struct rule, kind, .enum_names = tw_anr_kinds),
         TW_MEMBER(TW_MEMBER_TEXTS, struct rule, groups, .min = 1, .max = TW_ANR_RULE_GROUPS_MAX,
                 .fits = is_key, .form = "a group's key of 16 digits, 0-9 and a-f"),
         TW_MEMBER(TW_MEMBER_FLAG, struct rule, enabled),

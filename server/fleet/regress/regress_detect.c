@@ -105,10 +105,10 @@ static enum tw_status find_versions(struct scan *l, struct tw_err *err)
 
 static uint32_t class_of(const char *word)
 {
-	static const char *const words[] = {"low", "mid", "high"};
+	static const char *const names[] = {"low", "mid", "high"};
 
 	for (uint32_t i = 0; i < TW_REGRESS_CLASSES - 1; i++)
-		if (strcmp(words[i], word) == 0)
+		if (strcmp(names[i], word) == 0)
 			return i;
 	return TW_REGRESS_CLASSES - 1;
 }

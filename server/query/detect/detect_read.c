@@ -22,11 +22,11 @@ static const char *const severities[] = {"info", "warning", "error", NULL};
 
 /* --- one rule --- */
 
-static bool is_in(const char *const *words, const char *word)
+static bool is_in(const char *const *names, const char *name)
 {
-	while (*words && strcmp(*words, word) != 0)
-		words++;
-	return *words != NULL;
+	while (*names && strcmp(*names, name) != 0)
+		names++;
+	return *names != NULL;
 }
 
 static bool is_id(const char *s)

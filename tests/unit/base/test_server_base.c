@@ -388,7 +388,7 @@ static int read_flags(
 	        {"name", .value = &f->name, .fits = is_upper, .form = "a capital"},
 	        {"on", .on = &f->on},
 	        {"list", .list = f->list, .max = 2, .n = &f->n},
-	        {"colour", .words = words, .word = &f->word},
+	        {"colour", .choices = words, .choice = &f->word},
 	        {"size", .number = &f->number, .least = 2, .most = 9},
 	        {"key", .value = &f->key, .needed = true, .env = "TW_TEST_FLAG"},
 	};

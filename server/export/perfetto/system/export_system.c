@@ -575,7 +575,7 @@ struct tw_system *tw_system_free(struct tw_system *s)
 
 const char *tw_system_why(const struct tw_system *s)
 {
-	static const char *const words[TW_SYSTEM_FAULTS] = {
+	static const char *const names[TW_SYSTEM_FAULTS] = {
 	        [TW_SYSTEM_TOO_LARGE] = "its decompressed size is too large",
 	        [TW_SYSTEM_NO_TRACE] = "it is not a Perfetto trace, or empty",
 	        [TW_SYSTEM_TWO_CODECS] = "it mixes two compressions, which Perfetto refuses",
@@ -583,7 +583,7 @@ const char *tw_system_why(const struct tw_system *s)
 	                "it has more clock and thread data than the memory limit allows",
 	};
 
-	return words[s->fault];
+	return names[s->fault];
 }
 
 uint32_t tw_system_sequence(const struct tw_system *s, uint32_t *next)
