@@ -144,20 +144,11 @@ static enum tw_status enter_open(
 	return tw_tree_builder_enter(b, c->open + at, run);
 }
 
-/* Returns whether all of the chunk is in the range, as for most chunks. */
-static bool is_inside(
-        const struct tw_range_walk *w, const struct tw_chunk_info *i, const struct tw_chunk *c)
-{
-	return i->start_ns >= w->from_ns && i->end_ns <= w->to_ns && i->start_ns < w->to_ns &&
-	       c->slices[0].depth <= w->depth && c->slices[c->n - 1].start_ns < w->to_ns;
-}
-
 static enum tw_status add_chunk(struct tw_tree_builder *b, struct tw_range_walk *w,
         const struct tw_running *running, const struct tw_chunk_info *i, const struct tw_chunk *c)
 {
-	if (!is_inside(w, i, c))
+	if (!tw_range_has_chunk(w, i, c))
 		return add_cut(b, w, running, c->slices, c->n);
-	w->depth = c->slices[c->n - 1].depth + 1;
 	return tw_tree_builder_add(b, c->slices, c->n);
 }
 

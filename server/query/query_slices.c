@@ -110,6 +110,16 @@ size_t tw_range_run(struct tw_range_walk *w, const struct tw_slice *s, size_t n,
 	return end - *at;
 }
 
+bool tw_range_has_chunk(
+        struct tw_range_walk *w, const struct tw_chunk_info *i, const struct tw_chunk *c)
+{
+	if (i->start_ns < w->from_ns || i->end_ns > w->to_ns || i->start_ns >= w->to_ns ||
+	        c->slices[0].depth > w->depth || c->slices[c->n - 1].start_ns >= w->to_ns)
+		return false;
+	w->depth = c->slices[c->n - 1].depth + 1;
+	return true;
+}
+
 /* The last chunk that begins before the range. */
 static uint32_t first_chunk(const struct tw_chunk_row *rows, uint32_t n, int64_t from_ns)
 {
@@ -153,26 +163,32 @@ static bool pass_on(
 	return true;
 }
 
+struct passing {
+	struct tw_range_walk walk;
+	const struct tw_chunk_row *rows;
+	tw_slices_fn each;
+	void *arg;
+};
+
+static bool pass_chunk(void *arg, uint32_t i, const struct tw_chunk *c)
+{
+	struct passing *p = arg;
+
+	if (i == 0 && !pass_on(&p->walk, c->open, c->n_open, p->each, p->arg))
+		return false;
+	if (tw_range_has_chunk(&p->walk, &p->rows[i].info, c))
+		return p->each(p->arg, c->slices, c->n);
+	return pass_on(&p->walk, c->slices, c->n, p->each, p->arg);
+}
+
 enum tw_status tw_query_slices(struct tw_trace_file *f, uint32_t thread_id, int64_t from_ns,
         int64_t to_ns, tw_slices_fn each, void *arg, struct tw_err *err)
 {
-	struct tw_range_walk w = {from_ns, to_ns, 0};
-	const struct tw_chunk_row *rows = NULL;
+	struct passing p = {.walk = {from_ns, to_ns, 0}, .each = each, .arg = arg};
 	uint32_t n = 0;
-	struct tw_chunk c;
-	enum tw_status st = tw_range_chunks(f, thread_id, &w, &rows, &n, err);
-	bool go_on = true;
+	enum tw_status st = tw_range_chunks(f, thread_id, &p.walk, &p.rows, &n, err);
 
-	tw_chunk_init(&c);
-	for (uint32_t i = 0; st == TW_OK && go_on && i < n; i++) {
-		st = tw_trace_file_chunk(f, &rows[i], &c, err);
-		if (st == TW_OK && i == 0)
-			go_on = pass_on(&w, c.open, c.n_open, each, arg);
-		if (st == TW_OK && go_on)
-			go_on = pass_on(&w, c.slices, c.n, each, arg);
-	}
-	tw_chunk_done(&c);
-	return st;
+	return st == TW_OK ? tw_each_chunk(f, p.rows, n, pass_chunk, &p, err) : st;
 }
 
 /* A thread without slices in the range has an empty tree. */

@@ -5,8 +5,10 @@
  *
  *   bench_view UPLOAD [ROW TIMES]
  *
- * With a ROW (scan, top-down, bottom-up, range, range-bottom-up) it computes only that one and
- * prints the least processor time, for a profile or a comparison under load.
+ * With a ROW (scan, slices, top-down, bottom-up, range, range-bottom-up) it computes only that one
+ * and prints the least processor time, for a profile or a comparison under load.  `slices` are
+ * those of all threads, as queries on single calls read them: decoded ahead by the free cores.
+ * `-alone` after a row's name: by one thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,6 +75,34 @@ static double scan(struct tw_trace_file *f)
 	}
 	tw_chunk_done(&c);
 	return seconds() - start;
+}
+
+static bool count_slices(void *arg, const struct tw_slice *s, size_t n)
+{
+	uint64_t *seen = arg;
+
+	(void)s;
+	*seen += n;
+	return true;
+}
+
+static double slices(struct tw_trace_file *f)
+{
+	uint32_t n;
+	const struct tw_thread_info *t = tw_trace_file_threads(f, &n);
+	uint64_t seen = 0;
+	struct tw_err err;
+	double start = seconds();
+
+	for (uint32_t i = 0; i < n; i++)
+		check(tw_query_slices(f, t[i].thread_id, 0, INT64_MAX, count_slices, &seen, &err),
+		        &err);
+	start = seconds() - start;
+	if (seen != tw_trace_file_info(f)->slices) {
+		(void)fprintf(stderr, "bench_view: slices are missing\n");
+		exit(1);
+	}
+	return start;
 }
 
 static double flame(
@@ -157,20 +187,26 @@ static int one_row(
 	enum tw_flame_view view = strstr(row, "bottom-up") ? TW_BOTTOM_UP : TW_TOP_DOWN;
 	double least_s = 0;
 	double own_least_s = 0;
+	double wall_s = 0;
 
+	tw_parallel_set_cores(strstr(row, "-alone") ? 1 : 0);
 	for (long i = 0; i < times; i++) {
 		double cpu = cpu_seconds();
 		double own = own_seconds();
+		double start = seconds();
 
 		if (strcmp(row, "scan") == 0)
 			(void)scan(f);
+		else if (strncmp(row, "slices", 6) == 0)
+			(void)slices(f);
 		else
 			(void)flame(f, of_range ? range : &all, view);
 		least_s = best(least_s, cpu_seconds() - cpu);
 		own_least_s = best(own_least_s, own_seconds() - own);
+		wall_s = best(wall_s, seconds() - start);
 	}
-	(void)printf("%s %.2f ms of CPU, %.2f ms by the calling thread\n", row, least_s * 1e3,
-	        own_least_s * 1e3);
+	(void)printf("%s %.2f ms of CPU, %.2f ms by the calling thread, %.2f ms in all\n", row,
+	        least_s * 1e3, own_least_s * 1e3, wall_s * 1e3);
 	tw_trace_file_close(f);
 	return 0;
 }
@@ -183,6 +219,7 @@ int main(int argc, char **argv)
 	struct exported x = {0};
 	struct exported packed = {0};
 	double s = 0;
+	double ahead = 0;
 	double top = 0;
 	double bottom = 0;
 	double part = 0;
@@ -190,14 +227,14 @@ int main(int argc, char **argv)
 	double part_bottom = 0;
 	double perfetto = 0;
 	struct tw_err err;
-	uint64_t slices;
+	uint64_t n_slices;
 
 	if (argc != 2 && argc != 4)
 		return 2;
 	check(tw_local_open(argv[1], NULL, &f, &err), &err);
 	(void)flame(f, &all, TW_TOP_DOWN);
 	(void)printf("from the upload to a flame graph %.3f s of CPU\n", cpu_seconds());
-	slices = tw_trace_file_info(f)->slices;
+	n_slices = tw_trace_file_info(f)->slices;
 	range.from_ns = tw_trace_file_info(f)->start_ns;
 	range.to_ns = tw_trace_file_info(f)->end_ns;
 	range.from_ns += (range.to_ns - range.from_ns) / 4;
@@ -205,6 +242,7 @@ int main(int argc, char **argv)
 		return one_row(f, &range, argv[2], strtol(argv[3], NULL, 10));
 	for (int i = 0; i < TIMES; i++) {
 		s = best(s, scan(f));
+		ahead = best(ahead, slices(f));
 		top = best(top, flame(f, &all, TW_TOP_DOWN));
 		bottom = best(bottom, flame(f, &all, TW_BOTTOM_UP));
 		part = best(part, flame(f, &range, TW_TOP_DOWN));
@@ -214,8 +252,11 @@ int main(int argc, char **argv)
 		perfetto = best(perfetto, x.all_s);
 	}
 	export(f, true, &packed);
-	(void)printf("slices %llu, plain scan of all chunks %.1f ms (%.1f M slices/s)\n",
-	        (unsigned long long)slices, s * 1e3, (double)slices / s / 1e6);
+	(void)printf(
+	        "slices %llu, plain scan of all chunks %.1f ms (%.1f M slices/s) by one thread, "
+	        "%.1f ms (%.1f M slices/s) by %u\n",
+	        (unsigned long long)n_slices, s * 1e3, (double)n_slices / s / 1e6, ahead * 1e3,
+	        (double)n_slices / ahead / 1e6, tw_parallel_threads());
 	(void)printf("flame, whole trace, all threads, top-down  %.1f ms = %.2f x the scan\n",
 	        top * 1e3, top / s);
 	(void)printf("flame, whole trace, all threads, bottom-up %.1f ms = %.2f x\n", bottom * 1e3,
@@ -226,9 +267,9 @@ int main(int argc, char **argv)
 	        part_bottom * 1e3);
 	(void)printf(
 	        "perfetto %.2f M slices/s = %.2f x the scan's time, first bytes after %.1f ms\n",
-	        (double)slices / perfetto / 1e6, perfetto / s, x.first_s * 1e3);
+	        (double)n_slices / perfetto / 1e6, perfetto / s, x.first_s * 1e3);
 	(void)printf("perfetto %.2f B per slice, zstd -3 %.2f B\n",
-	        (double)x.bytes / (double)slices, (double)packed.zstd_bytes / (double)slices);
+	        (double)x.bytes / (double)n_slices, (double)packed.zstd_bytes / (double)n_slices);
 	tw_trace_file_close(f);
 	return 0;
 }

@@ -13,8 +13,9 @@
 #include "decoder/formats/sink.h"
 #include "decoder/limits.h"
 #include "decoder/trace/builder.h"
+#include "server/base/clock.h"
 #include "server/base/thread/parallel.h"
-#include "server/query/query.h"
+#include "server/query/query_slices.h"
 #include "tests/fixtures/event_log.h"
 #include "tests/fixtures/trace_fixture.h"
 #include "tests/unit/unit.h"
@@ -369,6 +370,105 @@ static void test_cpu_by_two_clocks(void **state)
 	close_world(&w);
 }
 
+/* --- chunks decoded ahead --- */
+
+struct seen {
+	uint32_t n, stop_after; /* chunks */
+	uint64_t sum;           /* of their slices, which depends on their order */
+};
+
+static bool see_chunk(void *arg, uint32_t i, const struct tw_chunk *c)
+{
+	struct seen *seen = arg;
+
+	assert_int_equal(i, seen->n++);
+	for (size_t k = 0; k < c->n; k++) {
+		const struct tw_slice *s = &c->slices[k];
+
+		seen->sum = seen->sum * 31 + (uint64_t)s->start_ns;
+		seen->sum = seen->sum * 31 + (uint64_t)s->dur_ns;
+		seen->sum = seen->sum * 31 + s->method + ((uint64_t)s->depth << 32);
+	}
+	return seen->n != seen->stop_after;
+}
+
+/* The first chunks of the largest thread by one thread and by several. */
+static void check_chunks(const struct world *w, const struct tw_chunk_row *rows, uint32_t n,
+        uint32_t stop_after, enum tw_status want, uint32_t want_n)
+{
+	static const unsigned cores[] = {1, 2, 64};
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < sizeof cores / sizeof *cores; i++) {
+		struct seen seen = {.stop_after = stop_after};
+
+		tw_parallel_set_cores(cores[i]);
+		assert_int_equal(tw_each_chunk(w->f.file, rows, n, see_chunk, &seen, NULL), want);
+		assert_int_equal(seen.n, want_n);
+		if (i == 0)
+			sum = seen.sum;
+		assert_int_equal(seen.sum, sum);
+	}
+}
+
+static void test_chunks_ahead(void **state)
+{
+	enum { CHUNKS = 9 };
+	struct tw_chunk_row rows[CHUNKS];
+	const struct tw_chunk_row *stored;
+	struct world w;
+	uint32_t n;
+
+	(void)state;
+	open_world(&w, WITH_CPU, 65536 * CHUNKS);
+	assert_int_equal(tw_trace_file_chunks(w.f.file, 1, &stored, &n, NULL), TW_OK);
+	assert_true(n >= CHUNKS && stored[CHUNKS - 1].info.level == 0);
+	memcpy(rows, stored, sizeof rows);
+	for (uint32_t i = 0; i <= CHUNKS; i++)
+		check_chunks(&w, rows, i, 0, TW_OK, i);
+	for (uint32_t i = 1; i <= CHUNKS; i++)
+		check_chunks(&w, rows, CHUNKS, i, TW_OK, i);
+	tw_work_limit_set((struct tw_work_limit){.until_ms = 1});
+	check_chunks(&w, rows, CHUNKS, 0, TW_DEADLINE, 0);
+	tw_work_limit_set((struct tw_work_limit){0});
+	for (uint32_t i = 0; i < CHUNKS; i++) {
+		rows[i].chunk_id = UINT32_MAX;
+		check_chunks(&w, rows, CHUNKS, 0, TW_NOT_FOUND, i);
+		rows[i] = stored[i];
+	}
+	assert_false(tw_trace_file_is_damaged(w.f.file));
+	for (uint32_t i = 0; i < CHUNKS; i++) {
+		rows[i].info.start_ns = -1;
+		check_chunks(&w, rows, CHUNKS, 0, TW_CORRUPT, i);
+		rows[i] = stored[i];
+	}
+	assert_true(tw_trace_file_is_damaged(w.f.file));
+	close_world(&w);
+}
+
+static void test_chunks_ahead_memory(void **state)
+{
+	const struct tw_chunk_row *rows;
+	struct world w;
+	uint32_t n;
+	enum tw_status st = TW_NOMEM;
+
+	(void)state;
+	open_world(&w, WITHOUT_ENDS, 250000);
+	assert_int_equal(tw_trace_file_chunks(w.f.file, 1, &rows, &n, NULL), TW_OK);
+	tw_parallel_set_cores(4);
+	for (uint64_t at = 1; st != TW_OK || at < 60; at++) {
+		struct seen seen = {0};
+
+		tw_mem_fail_at(at);
+		st = tw_each_chunk(w.f.file, rows, 3, see_chunk, &seen, NULL);
+		tw_mem_fail_at(0);
+		assert_true(st == TW_NOMEM || (st == TW_OK && seen.n == 3));
+	}
+	assert_false(tw_trace_file_is_damaged(w.f.file));
+	close_world(&w);
+}
+
 /* --- limits --- */
 
 static bool count_down(void *arg)
@@ -534,6 +634,8 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole),
         cmocka_unit_test(test_stored),
         cmocka_unit_test(test_thread),
+        cmocka_unit_test(test_chunks_ahead),
+        cmocka_unit_test(test_chunks_ahead_memory),
         cmocka_unit_test(test_cpu_by_two_clocks),
         cmocka_unit_test(test_grown),
         cmocka_unit_test(test_deadline),
