@@ -751,8 +751,3 @@ enum tw_status tw_jobs_health(const struct tw_jobs *j, struct tw_err *err)
 		        "see event=decoded in the log");
 	return TW_OK;
 }
-
-void tw_jobs_wake_compilers(struct tw_jobs *j)
-{
-	tw_compilers_wake(j->compilers);
-}

@@ -11,6 +11,7 @@
 #include "server/base/file/io.h"
 #include "server/base/file/sha256.h"
 #include "server/base/log.h"
+#include "server/base/text/json.h"
 #include "server/catalogue/storage/trace_record.h"
 #include "server/catalogue/traces/catalogue_job.h"
 #include "server/catalogue/traces/catalogue_quarantine.h"
@@ -25,32 +26,25 @@ enum { LEASE_KNOWN_MS = 2000 };
 
 /* --- a child's result, for the catalogue and the metrics --- */
 
-uint64_t tw_jobs_count_of(const json_t *o, const char *key)
-{
-	json_int_t v = json_integer_value(json_object_get(o, key));
-
-	return v > 0 ? (uint64_t)v : 0;
-}
-
 static struct tw_trace_summary summary_in(const json_t *o)
 {
 	const char *format = json_string_value(json_object_get(o, "format"));
 	const char *anr = json_string_value(json_object_get(o, "anr"));
 
 	return (struct tw_trace_summary){
-	        .slices = tw_jobs_count_of(o, "slices"),
-	        .input_bytes = tw_jobs_count_of(o, "input_bytes"),
-	        .decoded_bytes = tw_jobs_count_of(o, "decoded_bytes"),
-	        .file_bytes = tw_jobs_count_of(o, "file_bytes"),
-	        .threads = (uint32_t)tw_jobs_count_of(o, "threads"),
-	        .methods = (uint32_t)tw_jobs_count_of(o, "methods"),
-	        .max_depth = (uint32_t)tw_jobs_count_of(o, "max_depth"),
-	        .losses = (uint32_t)tw_jobs_count_of(o, "losses"),
-	        .repairs = (uint32_t)tw_jobs_count_of(o, "repairs"),
+	        .slices = tw_json_count(o, "slices"),
+	        .input_bytes = tw_json_count(o, "input_bytes"),
+	        .decoded_bytes = tw_json_count(o, "decoded_bytes"),
+	        .file_bytes = tw_json_count(o, "file_bytes"),
+	        .threads = (uint32_t)tw_json_count(o, "threads"),
+	        .methods = (uint32_t)tw_json_count(o, "methods"),
+	        .max_depth = (uint32_t)tw_json_count(o, "max_depth"),
+	        .losses = (uint32_t)tw_json_count(o, "losses"),
+	        .repairs = (uint32_t)tw_json_count(o, "repairs"),
 	        .duration_ns = json_integer_value(json_object_get(o, "duration_ns")),
 	        .format = format ? format : "",
 	        .anr = anr ? anr : "",
-	        .decoder_version = (uint32_t)tw_jobs_count_of(o, "decoder_version"),
+	        .decoder_version = (uint32_t)tw_json_count(o, "decoder_version"),
 	};
 }
 
@@ -196,7 +190,7 @@ enum tw_status tw_run_store(void *arg, struct tw_err *err)
 
 	if (st == TW_OK && tw_blobs_remote(parts->blobs))
 		st = is_held(r, err);
-	if (st == TW_OK && tw_jobs_count_of(summary, "system_bytes"))
+	if (st == TW_OK && tw_json_count(summary, "system_bytes"))
 		st = tw_jobs_keep_system(parts, &r->job, r->system_fd, err);
 	if (st == TW_OK && r->file_bytes <= tw_blobs_row_bytes(parts->blobs))
 		return take_small(r, err);

@@ -15,6 +15,7 @@
 #include "decoder/base/arena.h"
 #include "server/base/file/crash_point.h"
 #include "server/base/log.h"
+#include "server/base/text/json.h"
 #include "server/decode/jail.h"
 #include "server/decode/jobs_internal.h"
 #include "server/decode/jobs_run.h"
@@ -226,7 +227,7 @@ static void job_done(struct tw_jobs *j, struct running *r, struct running *m)
 
 	(void)snprintf(m->end.format, sizeof m->end.format, "%s", format ? format : "");
 	if (tw_run_result(m, &why) == TW_OK) {
-		if (tw_jobs_count_of(json_object_get(m->result, "summary"), "system_bytes")) {
+		if (tw_json_count(json_object_get(m->result, "summary"), "system_bytes")) {
 			m->system_fd = r->system_fd; /* the child's last job */
 			r->system_fd = -1;
 		}

@@ -26,8 +26,6 @@ enum tw_status tw_jobs_open_system(const struct tw_decode_parts *parts, const ch
  * was deleted in the meantime. */
 enum tw_status tw_jobs_keep_system(const struct tw_decode_parts *parts,
         const struct tw_job_row *job, int fd, struct tw_err *err) TW_MUST_USE;
-/* A count from a child's result, 0 if absent. */
-uint64_t tw_jobs_count_of(const json_t *o, const char *key);
 
 /* At start: deletes uploads of which only the row survived a power failure (I1, I9). */
 enum tw_status tw_jobs_verify_uploads(const struct tw_decode_parts *parts, struct tw_err *err);
@@ -52,7 +50,6 @@ enum tw_status tw_compilers_start(const struct tw_decode_parts *parts, struct tw
         struct tw_compilers **ret, struct tw_err *err) TW_MUST_USE;
 /* Children have drain_s seconds to end.  Accepts NULL; returns NULL. */
 struct tw_compilers *tw_compilers_stop(struct tw_compilers *cs, unsigned drain_s);
-void tw_compilers_wake(struct tw_compilers *cs); /* accepts NULL */
 
 /* Removes files left in spool/ by a crash. */
 enum tw_status tw_jobs_clear_spool(const struct tw_decode_parts *parts, struct tw_err *err);
@@ -62,7 +59,5 @@ enum tw_status tw_jobs_clear_spool(const struct tw_decode_parts *parts, struct t
 void tw_jobs_sweep(const struct tw_decode_parts *parts, const _Atomic bool *stop);
 /* Deletes files that were in lost/ for --lost-days. */
 void tw_jobs_expire_lost(const struct tw_decode_parts *parts);
-
-enum tw_status tw_jobs_copy_file(const char *path, struct tw_blob_writer *w, struct tw_err *err);
 
 #endif

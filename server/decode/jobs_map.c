@@ -225,18 +225,18 @@ static struct tw_build_row row_of(
 	        .map_sha256 = image,
 	        .source_sha256 = source,
 	        .map_version = tw_json_text(summary, "version"),
-	        .entries = tw_jobs_count_of(summary, "entries"),
-	        .malformed = tw_jobs_count_of(summary, "malformed"),
-	        .duplicates = tw_jobs_count_of(summary, "duplicates"),
+	        .entries = tw_json_count(summary, "entries"),
+	        .malformed = tw_json_count(summary, "malformed"),
+	        .duplicates = tw_json_count(summary, "duplicates"),
 	        .first_malformed = at,
 	        .app = "",
 	        .version_name = "",
 	        .retrace = {.sha256 = image,
 	                .source_sha256 = source,
 	                .id = tw_json_text(summary, "id"),
-	                .classes = tw_jobs_count_of(summary, "classes"),
-	                .methods = tw_jobs_count_of(summary, "methods"),
-	                .malformed = tw_jobs_count_of(summary, "malformed"),
+	                .classes = tw_json_count(summary, "classes"),
+	                .methods = tw_json_count(summary, "methods"),
+	                .malformed = tw_json_count(summary, "malformed"),
 	                .first_malformed = at},
 	};
 }
@@ -272,6 +272,18 @@ static enum tw_status commit(struct compiler *c, struct tw_blob_writer *w, const
 	return st;
 }
 
+static enum tw_status copy_file(const char *path, struct tw_blob_writer *w, struct tw_err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	enum tw_status st;
+
+	if (fd < 0)
+		return tw_fail_errno(err, TW_IO, "%s cannot be read", path);
+	st = tw_blob_write_fd(w, fd, err);
+	(void)close(fd);
+	return st;
+}
+
 static enum tw_status publish(struct compiler *c, const json_t *summary,
         struct tw_blob_list *ret_unused, struct tw_err *err)
 {
@@ -280,7 +292,7 @@ static enum tw_status publish(struct compiler *c, const json_t *summary,
 	enum tw_status st = tw_blob_begin(parts->blobs, UINT64_MAX, &w, err);
 
 	if (st == TW_OK)
-		st = tw_jobs_copy_file(c->out, w, err);
+		st = copy_file(c->out, w, err);
 	if (st != TW_OK) {
 		tw_blob_discard(w);
 		return st;
@@ -562,8 +574,10 @@ struct tw_compilers *tw_compilers_stop(struct tw_compilers *cs, unsigned drain_s
 	return NULL;
 }
 
-void tw_compilers_wake(struct tw_compilers *cs)
+void tw_jobs_wake_compilers(struct tw_jobs *j)
 {
+	struct tw_compilers *cs = j->compilers;
+
 	if (!cs)
 		return;
 	(void)pthread_mutex_lock(&cs->lock);

@@ -99,18 +99,6 @@ enum tw_status tw_jobs_clear_spool(const struct tw_decode_parts *parts, struct t
 	return clear(path, true, err);
 }
 
-enum tw_status tw_jobs_copy_file(const char *path, struct tw_blob_writer *w, struct tw_err *err)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	enum tw_status st;
-
-	if (fd < 0)
-		return tw_fail_errno(err, TW_IO, "%s cannot be read", path);
-	st = tw_blob_write_fd(w, fd, err);
-	(void)close(fd);
-	return st;
-}
-
 /* --- names in the catalogue --- */
 
 static const char *name_of(const char *key)

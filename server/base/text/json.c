@@ -52,6 +52,13 @@ int64_t tw_json_integer(const json_t *o, const char *name)
 	return json_integer_value(json_object_get(o, name));
 }
 
+uint64_t tw_json_count(const json_t *o, const char *name)
+{
+	const int64_t v = tw_json_integer(o, name);
+
+	return v > 0 ? (uint64_t)v : 0;
+}
+
 bool tw_json_has_only(const json_t *o, const char *const *names)
 {
 	size_t n = 0;

@@ -22,10 +22,12 @@ enum tw_status tw_json_object_parse(
 /* The value of a string member; "" if missing or not a string. */
 const char *tw_json_text(const json_t *o, const char *name);
 /* The value of an integer member; 0 if missing or not an integer. */
+int64_t tw_json_integer(const json_t *o, const char *name);
+/* The same; 0 if it is negative. */
+uint64_t tw_json_count(const json_t *o, const char *name);
 /* A string value, with U+FFFD for each byte that is not UTF-8: one stored text must not fail a
  * whole response.  NULL: out of memory. */
 json_t *tw_json_string(const char *text);
-int64_t tw_json_integer(const json_t *o, const char *name);
 /* Whether all members of an object have one of these names, ended by NULL. */
 bool tw_json_has_only(const json_t *o, const char *const *names);
 
