@@ -1,4 +1,7 @@
 #include "server/derive/delete.h"
+
+#include <string.h>
+
 #include "server/base/file/crash_point.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/access/catalogue_retention.h"
@@ -107,12 +110,14 @@ static enum tw_status delete_together(const struct tw_deleter *d, const char *pr
 	return st;
 }
 
-/* A commit of SQLite takes longer than to delete the rows of a trace.  PostgreSQL would block
- * uploads during every statement of a longer transaction. */
+/* A commit of SQLite takes longer than to delete the rows of a trace.  PostgreSQL executes a
+ * statement per table of each trace, during which uploads wait: for the only writer, or for locks
+ * of several servers. */
 static enum tw_status delete_traces(const struct tw_deleter *d, const char *project_id,
         const char *const *ids, size_t n, struct tw_arena *a, struct tw_err *err)
 {
-	const size_t most = tw_catalogue_is_shared(d->catalogue) ? 1 : TRACES_IN_TRANSACTION;
+	const bool sqlite = strcmp(tw_catalogue_engine(d->catalogue), "sqlite") == 0;
+	const size_t most = sqlite ? TRACES_IN_TRANSACTION : 1;
 	enum tw_status st = TW_OK;
 
 	for (size_t i = 0; st == TW_OK && i < n; i += most)
