@@ -44,3 +44,8 @@ bool tw_work_is_overdue(void)
 	return (limit.abandoned && atomic_load(limit.abandoned)) ||
 	       (limit.until_ms && tw_monotonic_ms() > limit.until_ms);
 }
+
+enum tw_status tw_fail_overdue(struct tw_err *err)
+{
+	return tw_fail(err, TW_DEADLINE, "the query exceeds --query-deadline");
+}

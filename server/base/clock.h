@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "decoder/base/err.h"
+
 #define TW_DAY_MS INT64_C(86400000)
 /* The end of the year 9999.  Later times from clients are refused: not every program can represent
  * them. */
@@ -28,6 +30,8 @@ struct tw_work_limit {
 void tw_work_limit_set(struct tw_work_limit l);
 struct tw_work_limit tw_work_limit(void);
 bool tw_work_is_overdue(void);
+/* TW_DEADLINE: the work was ended by this limit. */
+enum tw_status tw_fail_overdue(struct tw_err *err);
 
 /* The deadline of long-running work.  `passed` is polled by any of the threads of a query; true:
  * stop. */

@@ -199,7 +199,7 @@ enum tw_status tw_cat_close(struct tw_cat_query *q, struct tw_err *err)
 	if (q->db->engine->oom(q->stmt))
 		st = tw_oom(err);
 	else if (q->late)
-		st = tw_fail(err, TW_DEADLINE, "the query exceeds --query-deadline");
+		st = tw_fail_overdue(err);
 	else if (q->step == TW_STEP_FAILED)
 		st = tw_cat_fail(q->db, err);
 	if (q->kept)

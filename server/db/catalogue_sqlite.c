@@ -62,7 +62,7 @@ static enum tw_status fail(struct tw_db *db, struct tw_err *err)
 	else if (rc == SQLITE_NOMEM)
 		st = TW_NOMEM;
 	else if (rc == SQLITE_INTERRUPT)
-		return tw_fail(err, TW_DEADLINE, "the query exceeds --query-deadline");
+		return tw_fail_overdue(err);
 	else if (rc == SQLITE_MISUSE || rc == SQLITE_RANGE || rc == SQLITE_ERROR)
 		st = TW_BUG;
 	return tw_fail(err, st, "catalogue: %s", why);

@@ -3,7 +3,6 @@
  */
 #include "server/export/export.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -228,21 +227,9 @@ static enum tw_status estimate_file(struct tw_export *x, uint64_t *ret_bytes, st
 enum tw_status tw_export_open_file(struct tw_export *x, int *ret_fd)
 {
 	uint64_t bytes;
-	enum tw_status st;
-	FILE *f;
+	enum tw_status st = estimate_file(x, &bytes, &x->failure);
 
-	if (x->q.open_file) {
-		st = estimate_file(x, &bytes, &x->failure);
-		return st == TW_OK ? x->q.open_file(x->q.open_file_arg, bytes, ret_fd, &x->failure)
-		                   : st;
-	}
-	f = tmpfile();
-	*ret_fd = f ? fcntl(fileno(f), F_DUPFD_CLOEXEC, 0) : -1;
-	if (f)
-		(void)fclose(f);
-	return *ret_fd >= 0
-	               ? TW_OK
-	               : tw_fail_errno(&x->failure, TW_IO, "a temporary file could not be created");
+	return st == TW_OK ? x->q.open_file(x->q.open_file_arg, bytes, ret_fd, &x->failure) : st;
 }
 
 /* --- opening --- */

@@ -38,8 +38,8 @@ struct tw_export_query {
 	enum tw_flame_view view; /* svg, d3 */
 	uint32_t max_nodes;      /* for svg, d3; 0 the format's default */
 	bool merged;             /* for folded: stacks do not begin with their thread */
-	/* Opens the unnamed file of a kind with `needs_file`, of about that many bytes.  NULL: in
-	 * the system's temporary folder. */
+	/* Opens the unnamed file, of about that many bytes, that a kind with `needs_file` requires.
+	 */
 	enum tw_status (*open_file)(void *arg, uint64_t bytes, int *ret_fd, struct tw_err *err);
 	void *open_file_arg;
 };

@@ -174,7 +174,7 @@ static enum tw_status resample(
 
 	for (int i = 0; i < TW_COMPARE_RESAMPLES; i++) {
 		if (tw_work_is_overdue())
-			return tw_fail(err, TW_DEADLINE, "the query exceeds --query-deadline");
+			return tw_fail_overdue(err);
 		for (int side = 0; side < TW_SIDES; side++) {
 			draw(&sides[side], &seed);
 			measure(sides[side].drawn, &sides[side], one[side]);

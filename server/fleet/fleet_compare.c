@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "decoder/base/order.h"
+#include "server/base/clock.h"
 #include "server/fleet/fleet_compare.h"
 #include "server/stats/rollup.h"
 
@@ -405,7 +406,8 @@ enum tw_status tw_fleet_compare_methods(const struct tw_mix *m, const struct tw_
 		list[n - 1].n_entries++;
 	}
 	for (size_t i = 0; st == TW_OK && i < n; i++)
-		st = compare_method(&x, &list[i], err);
+		st = tw_work_is_overdue() ? tw_fail_overdue(err)
+		                          : compare_method(&x, &list[i], err);
 	if (st != TW_OK)
 		return st;
 	mark_significant(m, list, n);

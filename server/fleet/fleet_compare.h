@@ -112,7 +112,8 @@ struct tw_stratum_rollup { /* per side: self, wall and calls */
 	struct tw_rollup of[TW_SIDES];
 	const struct tw_rollup_naming *names[TW_SIDES]; /* of their methods */
 };
-/* r: one per stratum.  Sorted by falling change of self, in either direction. */
+/* r: one per stratum.  Sorted by falling change of self, in either direction.  TW_DEADLINE after
+ * this thread's deadline. */
 enum tw_status tw_fleet_compare_methods(const struct tw_mix *m, const struct tw_stratum_rollup *r,
         struct tw_arena *a, struct tw_compared_method **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "decoder/base/order.h"
+#include "server/base/clock.h"
 
 enum { FEW = 8, SORT_BY_INSERTION = 64, SORT_BY_COUNTING = 2000, MANY = 4096 };
 
@@ -24,11 +25,6 @@ struct tw_group { /* the members [first, first + n), which have the same method 
 	struct tw_member_sums sums;
 	uint32_t method, first, n;
 };
-
-static enum tw_status too_late(struct tw_err *err)
-{
-	return tw_fail(err, TW_DEADLINE, "the query exceeds --query-deadline");
-}
 
 static uint32_t highest_method(const struct tw_member *m, uint32_t n)
 {
@@ -389,7 +385,7 @@ static enum tw_status open_root_path(
 		g->n_heap = 0;
 		at = child;
 		if (!open_node(g, at))
-			return g->late ? too_late(err) : tw_oom(err);
+			return g->late ? tw_fail_overdue(err) : tw_oom(err);
 	}
 	*ret = at;
 	return TW_OK;
@@ -548,7 +544,7 @@ enum tw_status tw_grow(struct tw_grower *g, const struct tw_flame_query *q,
 	enum tw_status st;
 
 	if (!start(g, members, n, q->max_nodes))
-		return g->late ? too_late(err) : tw_oom(err);
+		return g->late ? tw_fail_overdue(err) : tw_oom(err);
 	st = open_root_path(g, q, &root, err);
 	if (st == TW_OK)
 		st = skip_children(g, root, q->skip, err);

@@ -550,9 +550,7 @@ struct tw_trace_file *tw_trace_file_reuse(struct tw_trace_file *f)
 
 static enum tw_status check_time(struct tw_err *err)
 {
-	return tw_work_is_overdue()
-	               ? tw_fail(err, TW_DEADLINE, "the query exceeds --query-deadline")
-	               : TW_OK;
+	return tw_work_is_overdue() ? tw_fail_overdue(err) : TW_OK;
 }
 
 sqlite3 *tw_trace_file_db(struct tw_trace_file *f)

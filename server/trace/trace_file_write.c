@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "decoder/base/sum.h"
+#include "server/base/clock.h"
 #include "server/base/embedded.h"
 #include "server/base/file/io.h"
 #include "server/trace/trace_file_vfs.h"
@@ -70,7 +71,7 @@ enum tw_status tw_trace_sql_fail(sqlite3 *db, const char *doing, struct tw_err *
 	const char *why = db ? sqlite3_errmsg(db) : "out of memory";
 
 	if (rc == SQLITE_INTERRUPT)
-		return tw_fail(err, TW_DEADLINE, "the query exceeds --query-deadline");
+		return tw_fail_overdue(err);
 	if (rc == SQLITE_FULL)
 		return tw_fail(err, TW_FULL, "the disk is full (%s)", doing);
 	if (rc == SQLITE_NOMEM)

@@ -7,6 +7,7 @@
  * bytes, and growth of the process's memory.  Each runs in a separate process, so that none uses
  * memory of an earlier one.  Times are CPU time, also for the first bytes, because nothing waits.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,9 +83,17 @@ struct stream {
 	struct tw_perfetto *perfetto;
 };
 
+static enum tw_status open_file(void *arg, uint64_t bytes, int *ret_fd, struct tw_err *err)
+{
+	(void)arg, (void)bytes;
+	*ret_fd = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	return *ret_fd < 0 ? tw_fail_errno(err, TW_IO, "/tmp") : TW_OK;
+}
+
 static struct stream open_form(struct tw_trace_file *f, const struct form *form)
 {
-	const struct tw_export_query q = {.kind = form->kind, .sel = {.all_threads = true}};
+	const struct tw_export_query q = {
+	        .kind = form->kind, .sel = {.all_threads = true}, .open_file = open_file};
 	const struct tw_export_facts facts = {.title = "bench", .trace_id = "bench"};
 	struct tw_perfetto_source source = {.file = f,
 	        .sel = {.all_threads = true},

@@ -1,5 +1,6 @@
 /* `tracewell export`: converts an upload or a trace file to another tool's format, without a
  * server. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -52,6 +53,18 @@ static bool is_range(const char *text)
 	return read_range(text, &s);
 }
 
+static enum tw_status open_file(void *arg, uint64_t bytes, int *ret_fd, struct tw_err *err)
+{
+	FILE *f = tmpfile();
+
+	(void)arg, (void)bytes;
+	*ret_fd = f ? fcntl(fileno(f), F_DUPFD_CLOEXEC, 0) : -1;
+	if (f)
+		(void)fclose(f);
+	return *ret_fd >= 0 ? TW_OK
+	                    : tw_fail_errno(err, TW_IO, "a temporary file could not be created");
+}
+
 static void read_query(struct options *w)
 {
 	w->q.kind = tw_export_kind(w->to);
@@ -61,6 +74,7 @@ static void read_query(struct options *w)
 	w->q.view = (enum tw_flame_view)w->view;
 	w->q.max_nodes = (uint32_t)w->max_nodes;
 	w->q.merged = w->merged;
+	w->q.open_file = open_file;
 }
 
 static void list_kinds(const char *ret[MAX_KINDS + 1])

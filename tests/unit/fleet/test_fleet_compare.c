@@ -152,7 +152,7 @@ struct result {
 	size_t n;
 };
 
-static void compare_methods(const struct made *made, struct result *io)
+static enum tw_status compare_methods(const struct made *made, struct result *io)
 {
 	struct tw_stratum_rollup *r = tw_arena_zalloc(arena, io->mix.n + 1, sizeof *r);
 
@@ -164,8 +164,7 @@ static void compare_methods(const struct made *made, struct result *io)
 		                                    [index_of(classes, s->device_class)];
 		to->names[k % TW_SIDES] = names_of(&to->of[k % TW_SIDES]);
 	}
-	assert_int_equal(
-	        tw_fleet_compare_methods(&io->mix, r, arena, &io->methods, &io->n, NULL), TW_OK);
+	return tw_fleet_compare_methods(&io->mix, r, arena, &io->methods, &io->n, NULL);
 }
 
 static struct result compare(const struct made *made, const char *scenario)
@@ -173,7 +172,7 @@ static struct result compare(const struct made *made, const char *scenario)
 	struct result ret = {0};
 
 	assert_int_equal(tw_fleet_mix(made->sides, scenario, true, arena, &ret.mix, NULL), TW_OK);
-	compare_methods(made, &ret);
+	assert_int_equal(compare_methods(made, &ret), TW_OK);
 	return ret;
 }
 
@@ -266,7 +265,7 @@ static void test_without_weights_it_looks_like_one(void **state)
 				r.mix.strata[k].weight[side] =
 				        (double)r.mix.strata[k].of[side].traces /
 				        (double)r.mix.traces[side];
-		compare_methods(&made, &r);
+		assert_int_equal(compare_methods(&made, &r), TW_OK);
 		any += find(&r, 1)->sure;
 	}
 	assert_int_equal(any, RUNS / 10);
@@ -465,6 +464,7 @@ static void test_values_of_a_method(void **state)
 	}
 	tw_work_limit_set((struct tw_work_limit){.until_ms = 1});
 	assert_int_equal(tw_fleet_compare_stats(&r.mix, values, arena, stats, NULL), TW_DEADLINE);
+	assert_int_equal(compare_methods(&made, &r), TW_DEADLINE);
 	tw_work_limit_set((struct tw_work_limit){0});
 }
 

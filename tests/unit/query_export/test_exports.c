@@ -10,6 +10,7 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <zlib.h>
 
 #include "decoder/formats/sink.h"
@@ -33,10 +34,17 @@ struct stream {
 	struct tw_perfetto *perfetto;
 };
 
+static enum tw_status open_file(void *arg, uint64_t bytes, int *ret_fd, struct tw_err *err)
+{
+	(void)arg, (void)bytes;
+	*ret_fd = memfd_create("export", MFD_CLOEXEC);
+	return *ret_fd < 0 ? tw_fail_errno(err, TW_IO, "memfd_create") : TW_OK;
+}
+
 static enum tw_status open_stream(const struct trace_fixture *f, const struct tw_export_kind *kind,
         const struct tw_selection *sel, struct stream *ret)
 {
-	const struct tw_export_query q = {.kind = kind, .sel = *sel};
+	const struct tw_export_query q = {.kind = kind, .sel = *sel, .open_file = open_file};
 	const struct tw_perfetto_source source = {
 	        .file = f->file, .sel = *sel, .facts = {.app = "=app()"}, .system_fd = -1};
 	const struct tw_perfetto_options o = {0};
