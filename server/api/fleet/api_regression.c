@@ -9,7 +9,6 @@
 #include "server/catalogue/notify/catalogue_alert.h"
 #include "server/catalogue/notify/catalogue_notify.h"
 #include "server/fleet/regress/regress_detect.h"
-#include "server/fleet/regress/regress_trend.h"
 
 enum { OWNER_BYTES = 200, NOTE_BYTES = 2000, VERSION_BYTES = 200 };
 

@@ -20,7 +20,6 @@
 #include "server/catalogue/notify/catalogue_alert.h"
 #include "server/catalogue/notify/catalogue_notify.h"
 #include "server/fleet/regress/regress_detect.h"
-#include "server/fleet/regress/regress_trend.h"
 #include "tests/fixtures/fleet_sim.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"
