@@ -26,7 +26,6 @@
 #include "server/base/thread/cond.h"
 #include "server/base/thread/pool.h"
 #include "server/base/ulid.h"
-#include "server/decode/preflight_protocol.h"
 #include "server/http/metrics.h"
 
 /* --- one process --- */

@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "decoder/decoder.h"
 #include "decoder/formats/format.h"
@@ -51,5 +52,21 @@ bool tw_preflight_is_done(const struct tw_preflight *p);
 enum tw_status tw_preflight_end(
         struct tw_preflight *p, const struct tw_format **ret, struct tw_err *err) TW_MUST_USE;
 struct tw_preflight *tw_preflight_cancel(struct tw_preflight *p); /* accepts NULL; returns NULL */
+
+/* --- messages between the server and a preflight process --- */
+
+enum { TW_FORMAT_NAME_BYTES = 24 };
+
+struct tw_preflight_request { /* n bytes follow */
+	uint32_t n, window_log, whole;
+	char forced[TW_FORMAT_NAME_BYTES]; /* "": none */
+};
+
+struct tw_preflight_response {
+	uint32_t status;
+	char format[TW_FORMAT_NAME_BYTES]; /* "": none */
+	uint64_t offset;
+	char msg[200];
+};
 
 #endif

@@ -32,7 +32,6 @@
 #include "server/base/text/json.h"
 #include "server/decode/jail.h"
 #include "server/decode/preflight.h"
-#include "server/decode/preflight_protocol.h"
 #include "server/decode/scratch_file.h"
 #include "server/decode/worker_internal.h"
 #include "server/export/perfetto/system/export_system.h"
@@ -577,7 +576,7 @@ static enum tw_status run_group(const json_t *task, json_t **ret, struct tw_err 
 	return *ret ? TW_OK : tw_oom(err);
 }
 
-/* --- preflight (preflight_protocol.h): the output is a socket --- */
+/* --- preflight (preflight.h): the output is a socket --- */
 
 /* False: the input ended, or is not a request. */
 static bool read_exactly(void *to, size_t n)
