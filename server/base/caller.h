@@ -1,6 +1,7 @@
 /*
- * caller.h - the sender of a request, and the permissions that routes require.
- * Pure.  Thread: any.
+ * caller.h - who acts: the sender of a request, with the permissions that routes require, and the
+ * person or key on whose behalf a thread changes the catalogue.
+ * Thread: any.
  */
 #ifndef TW_CALLER_H
 #define TW_CALLER_H
@@ -58,5 +59,24 @@ bool tw_scope_of_key(const char *word, enum tw_scope *ret);
 
 /* The prefix of such a key's secret: "twi_", "twr_", "tww_", "twa_". */
 const char *tw_key_prefix(enum tw_scope scope);
+
+/* --- actors ---
+ *
+ * The thread that serves a request (or runs a subcommand) sets its actor once; every change of the
+ * catalogue writes its audit entry in the same transaction, so none lacks one.  Threads without an
+ * actor act for the server itself.  An actor belongs to the thread that set it. */
+
+struct tw_actor {
+	const char *kind; /* "user", "key", "link", "cli", "server", "tracker", "nobody" */
+	const char *id, *name;
+	const char *address, *request_id; /* "" if none */
+};
+
+/* Sets the actor of this thread; its texts must stay valid until the next call.  NULL: the server
+ * itself. */
+void tw_actor_set(const struct tw_actor *a);
+const struct tw_actor *tw_actor_get(void); /* never NULL */
+/* Sets the person running this program as the actor. */
+void tw_actor_set_cli(void);
 
 #endif

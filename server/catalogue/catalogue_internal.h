@@ -15,7 +15,7 @@
 
 #include "decoder/base/arena.h"
 #include "decoder/base/err.h"
-#include "server/base/actor.h"
+#include "server/base/caller.h"
 #include "server/base/clock.h"
 #include "server/base/embedded.h"
 #include "server/base/thread/fair.h"

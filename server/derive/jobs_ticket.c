@@ -4,8 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "server/base/actor.h"
 #include "server/base/age_clock.h"
+#include "server/base/caller.h"
 #include "server/base/clock.h"
 #include "server/base/file/crash_point.h"
 #include "server/base/log.h"

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "server/auth/auth.h"
-#include "server/base/actor.h"
+#include "server/base/caller.h"
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/base/thread/periodic.h"

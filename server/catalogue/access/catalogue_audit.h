@@ -13,7 +13,7 @@
 
 #include "decoder/base/arena.h"
 #include "decoder/base/err.h"
-#include "server/base/actor.h"
+#include "server/base/caller.h"
 
 struct tw_catalogue;
 

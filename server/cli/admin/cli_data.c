@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "server/base/actor.h"
+#include "server/base/caller.h"
 #include "server/base/config.h"
 #include "server/base/text/find.h"
 #include "server/catalogue/catalogue.h"

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "decoder/base/arena.h"
-#include "server/base/actor.h"
+#include "server/base/caller.h"
 #include "server/base/clock.h"
 #include "server/base/config.h"
 #include "server/base/storage.h"
