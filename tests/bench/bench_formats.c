@@ -8,17 +8,20 @@
  * recording.  Each time is the best of several runs, followed by the median.  Peak memory is that
  * of one decode in a new process, without the input.
  *
- *   bench_formats [-m MAPPING.txt] [-c RECORDING] [-o INPUT]
+ *   bench_formats [-m MAPPING.txt] [-c RECORDING [-x TIMES]] [-o INPUT] [-p QUERY.sql]
  *
  * -m: a real R8 mapping instead of a made one.  -c: the calls of a recording by btrace 2.0.
- * -o: only this input, for a profile: art-dual, art-wall, atrace, perfetto, chrome, speedscope,
- * mapping, anr.
+ * -x: inputs that many times as large; speedscope's is always the complete recording.
+ * -o: only this input: art-dual, art-wall, atrace, perfetto, chrome, speedscope, all six of them
+ * (calls), mapping, anr.
+ * -p: beside each input that it can read, the program $TRACE_PROCESSOR with this query.
  */
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -114,6 +117,7 @@ struct step { /* a method is entered or left */
 };
 
 static size_t n_events;    /* of the input being made */
+static size_t larger = 1;  /* by this factor: -x */
 static struct step *steps; /* in order of time */
 static size_t n_steps;
 static size_t cap_steps;
@@ -318,12 +322,12 @@ static void make_art(struct tw_buf *b, bool dual, size_t bytes)
 
 static void make_art_dual(struct tw_buf *b)
 {
-	make_art(b, true, 60 * 1000000);
+	make_art(b, true, larger * 60 * 1000000);
 }
 
 static void make_art_wall(struct tw_buf *b)
 {
-	make_art(b, false, 60 * 1000000);
+	make_art(b, false, larger * 60 * 1000000);
 }
 
 /* Begins and ends, and complete events when every fourth method ends, as Chrome writes them. */
@@ -334,7 +338,7 @@ static void make_chrome(struct tw_buf *b)
 
 	memset(depth, 0, sizeof depth);
 	(void)tw_buf_printf(b, "{\"traceEvents\":[\n");
-	for (size_t i = 0; b->len < 100 * 1000000; i++) {
+	for (size_t i = 0; b->len < larger * 100 * 1000000; i++) {
 		struct step s = step_at(i);
 		unsigned *d = &depth[s.thread];
 		bool whole = s.method % 4 == 0;
@@ -463,7 +467,7 @@ static void make_perfetto(struct tw_buf *b)
 	memset(known, 0, sizeof known);
 	for (unsigned t = 0; t < MAX_THREADS; t++)
 		put_thread_track(b, &packet, &part, t);
-	for (size_t i = 0; b->len < 60 * 1000000; i++) {
+	for (size_t i = 0; b->len < larger * 60 * 1000000; i++) {
 		struct step s = step_at(i);
 
 		n_events++;
@@ -496,7 +500,7 @@ static void make_perfetto(struct tw_buf *b)
 static void make_atrace(struct tw_buf *b)
 {
 	(void)tw_buf_printf(b, "# tracer: nop\n#\n");
-	for (size_t i = 0; b->len < 100 * 1000000; i++) {
+	for (size_t i = 0; b->len < larger * 100 * 1000000; i++) {
 		struct step s = step_at(i);
 		unsigned t = s.thread;
 		long long us = s.ts_ns / 1000 + 5000000000;
@@ -673,21 +677,93 @@ static double peak_of_one(const struct tw_buf *in)
 	return peak;
 }
 
-static void report(const char *what, const struct tw_buf *in, int times, const char *must)
+/* --- Perfetto's trace_processor --- */
+
+static void write_file(const char *path, const struct tw_buf *b)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	for (size_t at = 0; at < b->len;) {
+		ssize_t n = write(fd, b->data + at, b->len - at);
+
+		if (n <= 0)
+			die(path, NULL);
+		at += (size_t)n;
+	}
+	(void)close(fd);
+}
+
+/* CPU seconds of the program with this query; 0: it failed. */
+static double peer_seconds(const char *program, const char *query, const char *path)
+{
+	struct rusage used;
+	int status = 0;
+	pid_t child = fork();
+
+	if (child == 0) {
+		int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+		(void)dup2(fd, STDOUT_FILENO);
+		(void)dup2(fd, STDERR_FILENO);
+		(void)execl(program, program, "-q", query, path, (char *)NULL);
+		_exit(127);
+	}
+	if (child < 0 || wait4(child, &status, 0, &used) != child)
+		die("starting trace_processor", NULL);
+	if (status != 0)
+		return 0;
+	return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+	       (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+}
+
+/* ours_s: from the input to the trace file. */
+static void report_peer(const struct tw_buf *in, const char *query, double ours_s)
+{
+	const char *program = getenv("TRACE_PROCESSOR");
+	char path[64];
+	double s;
+
+	if (!query || !program)
+		return;
+	(void)snprintf(path, sizeof path, "/tmp/bench_formats-%d.trace", (int)getpid());
+	write_file(path, in);
+	s = peer_seconds(program, query, path);
+	(void)unlink(path);
+	if (s > 0)
+		(void)printf(
+		        "           trace_processor %.2f s, to the trace file %.2f s: %.1f x\n", s,
+		        ours_s, s / ours_s);
+	else
+		(void)printf("           trace_processor failed\n");
+}
+
+struct input {
+	const char *name;
+	void (*make)(struct tw_buf *b);
+	int times;
+	bool of_calls; /* from the recording or the random calls */
+	bool for_peer; /* trace_processor can read it */
+	const char *must;
+};
+
+static void report(const struct input *i, const struct tw_buf *in, const char *query)
 {
 	double n = n_events ? (double)n_events : (double)in->len;
 	const char *unit = n_events ? "event" : "byte";
 	double peak = peak_of_one(in);
-	struct times nothing = times_of(to_nothing, in, times);
-	struct times file = times_of(to_file, in, times);
+	struct times nothing = times_of(to_nothing, in, i->times);
+	struct times file = times_of(to_file, in, i->times);
 
 	(void)printf("%-10s %6.1f MB  read %6.1f MB/s %6.1f (%.1f) ns/%s  to trace file %6.1f MB/s "
 	             "%6.1f (%.1f) ns/%s  read %2.0f %%  memchr %.0f MB/s  peak %.1f MiB  (%s)\n",
-	        what, (double)in->len / MB, (double)in->len / MB / nothing.best,
+	        i->name, (double)in->len / MB, (double)in->len / MB / nothing.best,
 	        nothing.best / n * 1e9, nothing.median / n * 1e9, unit,
 	        (double)in->len / MB / file.best, file.best / n * 1e9, file.median / n * 1e9, unit,
 	        nothing.best / file.best * 100, (double)in->len / MB / lines_alone(in),
-	        peak / 1048576, must);
+	        peak / 1048576, i->must);
+	if (i->for_peer)
+		report_peer(in, query, file.best);
+	(void)fflush(stdout);
 }
 
 static double compile(const struct tw_buf *in, struct tw_buf *image)
@@ -732,52 +808,77 @@ static void report_mapping(const struct tw_buf *in)
 	        "R8 mapping", (double)in->len / MB, load * 1e3, open * 1e3);
 }
 
-static const struct input {
-	const char *name;
-	void (*make)(struct tw_buf *b);
-	int times;
-	const char *must;
-} inputs[] = {{"art-dual", make_art_dual, TIMES, "floor: read 150 MB/s"},
-        {"art-wall", make_art_wall, TIMES, "floor: read 150 MB/s"},
-        {"atrace", make_atrace, TIMES, "floor: read 150 MB/s"},
-        {"perfetto", make_perfetto, TIMES, "track events"},
-        {"chrome", make_chrome, TIMES, "begins, ends and complete events"},
-        {"speedscope", make_speedscope, TIMES, "begins and ends"},
-        {"anr", make_anr, 1, "limits of a decode: 120 s of CPU, 1.5 GiB"}};
+/* Goals with -c: half of the time of the first version in decoder/decisions/0018. */
+static const struct input inputs[] = {{"art-dual", make_art_dual, TIMES, true, true,
+                                              "goal: 42 ns/event with -c; floor: read 150 MB/s"},
+        {"art-wall", make_art_wall, TIMES, true, true, "floor: read 150 MB/s"},
+        {"atrace", make_atrace, TIMES, true, true,
+                "goal: 317 ns/event with -c; floor: read 150 MB/s"},
+        {"perfetto", make_perfetto, TIMES, true, true, "track events; goal: 83 ns/event with -c"},
+        {"chrome", make_chrome, TIMES, true, true,
+                "begins, ends and complete events; goal: 283 ns/event with -c"},
+        {"speedscope", make_speedscope, TIMES, true, false,
+                "begins and ends; goal: 181 ns/event with -c"},
+        {"anr", make_anr, 1, false, false, "limits of a decode: 120 s of CPU, 1.5 GiB"}};
+
+static bool is_selected(const struct input *i, const char *only)
+{
+	return !only || strcmp(only, i->name) == 0 || (i->of_calls && strcmp(only, "calls") == 0);
+}
+
+/* In a new process, as memory that an earlier input freed would distort its peak. */
+static void run(const struct input *i, struct tw_buf *in, const char *query)
+{
+	pid_t child = fork();
+	int status = 0;
+
+	if (child == 0) {
+		in->len = n_events = 0;
+		i->make(in);
+		report(i, in, query);
+		_exit(0);
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
+		die(i->name, NULL);
+}
+
+static void make_calls(struct tw_buf *b, const char *recording)
+{
+	if (!recording) {
+		draw_steps();
+		return;
+	}
+	from_file(b, recording);
+	record_steps(b);
+}
 
 int main(int argc, char **argv)
 {
 	const char *mapping = NULL;
 	const char *calls = NULL;
 	const char *only = NULL;
+	const char *query = NULL;
 	struct tw_buf in;
 	int c;
 
 	(void)mallopt(M_ARENA_MAX, 1); /* as the server's decoder does */
-	while ((c = getopt(argc, argv, "m:c:o:")) != -1) {
+	while ((c = getopt(argc, argv, "m:c:o:p:x:")) != -1) {
 		if (c == 'm')
 			mapping = optarg;
 		else if (c == 'c')
 			calls = optarg;
 		else if (c == 'o')
 			only = optarg;
-		else
+		else if (c == 'p')
+			query = optarg;
+		else if (c != 'x' || (larger = strtoul(optarg, NULL, 10)) == 0)
 			return 2;
 	}
-	tw_buf_init(&in, 256 << 20);
-	if (calls) {
-		from_file(&in, calls);
-		record_steps(&in);
-	} else {
-		draw_steps();
-	}
-	for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
-		if (only && strcmp(only, inputs[i].name) != 0)
-			continue;
-		in.len = n_events = 0;
-		inputs[i].make(&in);
-		report(inputs[i].name, &in, inputs[i].times, inputs[i].must);
-	}
+	tw_buf_init(&in, larger * 256 << 20);
+	make_calls(&in, calls);
+	for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
+		if (is_selected(&inputs[i], only))
+			run(&inputs[i], &in, query);
 	if (!only || strcmp(only, "mapping") == 0) {
 		in.len = 0;
 		if (mapping)

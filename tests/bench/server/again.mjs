@@ -1,8 +1,10 @@
 /*
- * again.mjs - flame graph requests for a trace of 20 threads: times of the first request and of a repeated one, and the
- * bytes of a response of 20,000 nodes and of 10,000, the default that the page requests.
+ * again.mjs - flame graph requests for a trace: times of the first request and of a repeated one, and the bytes of a
+ * response of 20,000 nodes and of 10,000, the default that the page requests.
  *
- *   TRACEWELL=build-release/server/tracewell node tests/bench/server/again.mjs [RECORDS [TIMES]]
+ *   TRACEWELL=build-release/server/tracewell node tests/bench/server/again.mjs [FILE | RECORDS [TIMES]]
+ *
+ * FILE: an upload; otherwise 20 simulated threads with 400,000 calls, or RECORDS.
  */
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -12,7 +14,7 @@ import path from 'node:path';
 
 import { binary, startServer, untilEnd } from '../../e2e/server.mjs';
 
-const RECORDS = process.argv[2] ?? '400000';
+const INPUT = process.argv[2] ?? '400000';
 const TIMES = Number(process.argv[3] ?? 9);
 const FLOOR = 5;
 const QUESTIONS = { 'top down': 'flame?format=columns&digits=4', 'nested': 'flame?', 'bottom up': 'flame?view=bottom_up&format=columns&digits=4', 'by calls': 'flame?metric=count&format=columns&digits=4', 'a range': 'flame?from=0&to=4000000000&format=columns&digits=4' };
@@ -33,10 +35,15 @@ function ask(s, target) {
 	});
 }
 
+function simulate(records) {
+	execFileSync(path.join(path.dirname(binary()), '..', 'tests', 'tracewell-sim'), ['--out', dir, '--seed', '3', '--records', records, '--threads', '20', '--depth', '60']);
+	return path.join(dir, 'rhea-atrace.bin');
+}
+
 try {
-	execFileSync(path.join(path.dirname(binary()), '..', 'tests', 'tracewell-sim'), ['--out', dir, '--seed', '3', '--records', RECORDS, '--threads', '20', '--depth', '60']);
+	const file = fs.existsSync(INPUT) ? INPUT : simulate(INPUT);
 	const s = await startServer(t, { args: ['--response-memory', '1G', '--response-cache', '256M'] });
-	const { id } = await s.trace(fs.readFileSync(path.join(dir, 'rhea-atrace.bin')));
+	const { id } = await s.trace(fs.readFileSync(file));
 	for (const [name, question] of Object.entries(QUESTIONS)) {
 		const target = `/api/v1/traces/${id}/${question}`;
 		const cold = [];
