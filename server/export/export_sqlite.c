@@ -5,9 +5,11 @@
  * by id; the view `call` joins both.  SQLite needs a file that it can seek in, so the database is
  * complete in an unnamed file, or in memory if it is small, before its first byte is sent.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "server/base/file/io.h"
 #include "server/export/export_format.h"
 #include "server/trace/trace_file_internal.h"
 #include "server/trace/trace_file_vfs.h"
@@ -297,7 +299,8 @@ static void send(struct tw_export *x, uint32_t i)
 		return;
 	n = tw_trace_image_read(&s->image, x->out.data + x->out.len, TW_EXPORT_PIECE, s->sent);
 	if (n < 0)
-		(void)tw_fail_errno(&x->failure, TW_IO, "the database cannot be read");
+		(void)tw_fail_errno(&x->failure, tw_disk_status(errno),
+		        "the database cannot be written or read");
 	else {
 		x->out.len += (size_t)n;
 		s->sent += (uint64_t)n;

@@ -60,6 +60,13 @@ ssize_t tw_trace_image_read(struct tw_trace_image *i, void *to, size_t want, uin
 	return (ssize_t)n;
 }
 
+/* The result of a call that failed with errno. */
+static int failed(int code)
+{
+	return tw_is_disk_full(errno) ? SQLITE_FULL : code;
+}
+
+/* A full disk is reported, too, if the run cannot be written before the read. */
 static int read_at(sqlite3_file *file, void *to, int amount, sqlite3_int64 at)
 {
 	size_t want = (size_t)amount;
@@ -67,7 +74,7 @@ static int read_at(sqlite3_file *file, void *to, int amount, sqlite3_int64 at)
 	const size_t have = n > 0 ? (size_t)n : 0;
 
 	if (n < 0)
-		return SQLITE_IOERR_READ;
+		return failed(SQLITE_IOERR_READ);
 	if (have == want)
 		return SQLITE_OK;
 	memset((char *)to + have, 0, want - have);
@@ -88,9 +95,7 @@ static bool resize_memory(struct tw_buf *b, uint64_t len)
 
 static int write_status(bool done)
 {
-	if (done)
-		return SQLITE_OK;
-	return tw_is_disk_full(errno) ? SQLITE_FULL : SQLITE_IOERR_WRITE;
+	return done ? SQLITE_OK : failed(SQLITE_IOERR_WRITE);
 }
 
 /* From now on the database is the file. */

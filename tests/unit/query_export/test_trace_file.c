@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <sqlite3.h>
@@ -427,6 +428,26 @@ static void test_last_run_fails(void **state)
 	close_image(&f);
 }
 
+/* A page is read after the pages that are to be written before it. */
+static void test_full_before_read(void **state)
+{
+	struct image_fixture f;
+	char b;
+
+	(void)state;
+	open_image(&f, O_RDWR);
+	assert_int_equal(sqlite3_exec(f.db, INSERT_ROWS "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+	assert_true(f.image.run.len > 0);
+	f.image.fd = open("/dev/full", O_RDWR | O_CLOEXEC);
+	assert_int_equal(
+	        sqlite3_exec(f.db, "SELECT sum(length(b)) FROM t", NULL, NULL, NULL), SQLITE_FULL);
+	errno = 0;
+	assert_int_equal(tw_trace_image_read(&f.image, &b, 1, 0), -1);
+	assert_int_equal(errno, ENOSPC);
+	(void)close(f.image.fd);
+	close_image(&f);
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small),
         cmocka_unit_test(test_large),
@@ -437,6 +458,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_readers),
         cmocka_unit_test(test_runs),
         cmocka_unit_test(test_last_run_fails),
+        cmocka_unit_test(test_full_before_read),
 };
 
 UNIT_TESTS("trace_file", tests)
