@@ -60,7 +60,7 @@ static enum tw_status fail_form(const struct tw_member *m, struct tw_err *err)
 static enum tw_status read_text(
         const json_t *o, const struct tw_member *m, const char **ret, struct tw_err *err)
 {
-	const char *text = NULL;
+	const char *text = "";
 	enum tw_status st =
 	        tw_member_text(o, m->name, (size_t)m->max, m->kind == TW_MEMBER_LINES, &text, err);
 	const bool wrong = st != TW_OK || (int64_t)strlen(text) < m->min ||
