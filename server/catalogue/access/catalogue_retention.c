@@ -46,6 +46,8 @@ static enum tw_status select_old(struct tw_catalogue *c, const char *sql,
 #define MAY_GO                                                                                     \
 	" AND pinned=0 AND exempt_reason='' AND (?4=0 OR (title='' AND annotations=0))"            \
 	" AND NOT (created_ms>=?5 AND " TW_TRACE_IS_FIRST ") "
+/* The stages that read the decoded file are done with it. */
+#define IS_DERIVED " AND rollup_state<>0 AND anr_state<>0 AND (detected<>0 OR rollup_state<>1)"
 #define OLDEST(index, which)                                                                       \
 	"SELECT " NAMED "created_ms, file_bytes + " PARTS_OF ") FROM trace INDEXED BY " index      \
 	" WHERE project_id=?1 AND created_ms<?2" which MAY_GO                                      \
@@ -122,9 +124,8 @@ enum tw_status tw_catalogue_oldest_decoded(struct tw_catalogue *c, const struct 
 {
 	return select_old(c,
 	        "SELECT " NAMED "ready_ms, file_bytes FROM trace INDEXED BY trace_decoded"
-	        " WHERE project_id=?1 AND ready_ms<?2 AND has_upload=1 AND state=2"
-	        " AND rollup_state<>0 AND anr_state<>0 AND (detected<>0 OR rollup_state<>1)" MAY_GO
-	        "ORDER BY ready_ms, trace_id LIMIT ?3",
+	        " WHERE project_id=?1 AND ready_ms<?2 AND has_upload=1 AND state=2" IS_DERIVED
+	                MAY_GO "ORDER BY ready_ms, trace_id LIMIT ?3",
 	        of, a, ret, ret_n, err);
 }
 
@@ -142,8 +143,7 @@ enum tw_status tw_catalogue_decoded_drop(
 		        err, /* not before rollups, which read its decoded file */
 		        "UPDATE trace SET state=4, file_bytes=0, file_sha256='' WHERE project_id=?"
 		        " AND trace_id=? AND state=2 AND has_upload=1 AND pinned=0"
-		        " AND exempt_reason='' AND rollup_state<>0 AND anr_state<>0"
-		        " AND (detected<>0 OR rollup_state<>1)",
+		        " AND exempt_reason=''" IS_DERIVED,
 		        "tt", project_id, trace_id);
 	if (st == TW_OK)
 		st = tw_cat_small_drop(w, trace_id, TW_CAT_SMALL_DECODED, &small, err);

@@ -290,20 +290,20 @@ static enum tw_status last_of_batch(struct tw_catalogue *c, struct tw_arena *a,
 #define AGAIN                                                                                      \
 	"CASE WHEN named=1 THEN 2 ELSE named END,"                                                 \
 	" detected=CASE WHEN detected>0 THEN 0 ELSE detected END"
+#define CHANGES " AND (named=1 OR detected>0)" /* the traces whose marks change */
 
 static enum tw_status mark_stale(
         struct tw_db *db, const struct tw_rename *r, const char *last, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_exec(db, NULL, err, /* trace_by_build */
 	        "UPDATE trace SET named=" AGAIN " WHERE project_id=?1 AND build_id=?2 AND"
-	        " trace_id>?3 AND trace_id<=?4 AND (named=1 OR detected>0)",
+	        " trace_id>?3 AND trace_id<=?4" CHANGES,
 	        "tttt", r->project_id, r->build_id, r->after_id, last);
 
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err, /* trace_by_mapping */
 		        "UPDATE trace SET named=" AGAIN " WHERE project_id=?1 AND mapping_id=?2"
-		        " AND mapping_id<>'' AND trace_id>?3 AND trace_id<=?4 AND (named=1 OR"
-		        " detected>0)",
+		        " AND mapping_id<>'' AND trace_id>?3 AND trace_id<=?4" CHANGES,
 		        "tttt", r->project_id, r->build_id, r->after_id, last);
 	return st;
 }

@@ -82,7 +82,7 @@ static enum tw_status run_pending(
 	enum tw_status st = symbols ? count_pending(c, &w, &trees, err) : tw_oom(err);
 
 	p.bar.total = p.all = st == TW_OK ? w.traces : 0;
-	for (int i = 0; st == TW_OK && i < 3; i++)
+	for (size_t i = 0; st == TW_OK && i < sizeof stages / sizeof *stages; i++)
 		st = tw_stage_drain(stages[i], &parts, i == 0 ? &drain : NULL, err);
 	tw_progress_clear(&p.bar);
 	tw_symbols_free(symbols);
