@@ -1,6 +1,7 @@
 // The state of the server: checks, queue, waiting stages, disk, memory, refused and slow requests.
 import { useEffect } from 'preact/hooks';
 import { may, Refusal, type Stage } from '../api/api';
+import { stageName } from '../api/stages';
 import { manage } from '../api/manage';
 import { increase, type MetricHistory } from '../api/history';
 import { byLabel, parseMetrics, sumOf, timedRoutes, type Sample } from '../api/metrics';
@@ -29,7 +30,6 @@ const CHECKS: Record<string, string> = {
 	reading: tr('Catalogue is readable'), catalogue: tr('Catalogue is writable'), running: tr('Server is not shutting down'), disk: tr('Disk has space'),
 	uploads: tr('Uploads can be stored'), jobs: tr('Decoders work'), storage: tr('Stored files are reachable'), analytics: 'ClickHouse',
 };
-const STAGES: Record<string, string> = { names: tr('Method names'), rollup: tr('Rollups'), anr: tr('ANR groups'), findings: tr('Detectors') };
 const SAVED_AT: Record<string, Problem['to']> = { // the form that saves a new one
 	retention: ['/retention', tr('Retention')], capture: ['/capture', tr('Capture')], detectors: ['/detectors', tr('Detectors')], source: ['/source', tr('Source')], regressions: ['/regressions', tr('Regressions')],
 	anr_rules: ['/anrs', tr('ANR groups')], digest: ['/notifications', tr('Notifications')], tracker: ['/notifications', tr('Notifications')],
@@ -76,7 +76,7 @@ function problemsOf({ ready, invalid, stages, all, history }: State): Problem[] 
 		...Object.entries(ready.checks).filter(([, c]) => !c.ok).map(([key, c]) => ({ key, text: c.message ? sentence(serverText(c.message)) : CHECKS[key] ?? key, fails: true, since_ms: c.since_ms })),
 		...invalid.map(({ key, reason }) => ({ key: `setting ${key}`, text: tr('The stored setting {key} is invalid: {reason}.', { key, reason: serverText(reason) }), fails: false, to: SAVED_AT[key] })),
 		...warning('wait', oldest_s > LONG_WAIT_S, tr('The oldest queued trace has been waiting for {time}.', { time: duration(oldest_s * 1e9) }), ['/traces?state=queued', tr('Queued traces')]),
-		...(stages ?? []).filter((s) => s.postponed.length > 0).flatMap((s) => warning(s.stage, true, tr('{stage}: some traces are postponed.', { stage: STAGES[s.stage] ?? s.stage }), undefined, s.oldest_ms || undefined)),
+		...(stages ?? []).filter((s) => s.postponed.length > 0).flatMap((s) => warning(s.stage, true, tr('{stage}: some traces are postponed.', { stage: stageName(s.stage) }), undefined, s.oldest_ms || undefined)),
 		...warning('failed', failed > 0, tr.many(failed, '{n} decode failed in the last hour.', '{n} decodes failed in the last hour.'), ['/traces?state=failed', tr('Failed traces')]),
 		...warning('errors', errors > 0, tr.many(errors, '{n} request failed with a server error in the last hour.', '{n} requests failed with a server error in the last hour.')),
 		...warning('refused', refused > 0, tr.many(refused, '{n} request was refused by a limit in the last hour.', '{n} requests were refused by a limit in the last hour.')),
@@ -121,7 +121,7 @@ function Stages({ stages, all }: { stages: Stage[] | null; all: Sample[] | null 
 			{!stages ? <p class="quiet">{tr('Not available: the request failed.')}</p> : <Cards label={tr('Background stages')}>
 				<thead><tr><th>{tr('Stage')}</th><th class="num">{tr('Waiting traces')}</th><th class="num">{tr('All projects')}</th><th>{tr('Oldest since')}</th><th>{tr('Postponed because')}</th></tr></thead>
 				<tbody>{stages.map((s) => (
-					<tr key={s.stage} data-stage={s.stage}><td>{STAGES[s.stage] ?? s.stage}</td><td class="num">{count(s.waiting)}</td><td class="num">{counted(everywhere.get(s.stage) ?? null) ?? '–'}</td>
+					<tr key={s.stage} data-stage={s.stage}><td>{stageName(s.stage)}</td><td class="num">{count(s.waiting)}</td><td class="num">{counted(everywhere.get(s.stage) ?? null) ?? '–'}</td>
 						<td class="nowrap">{s.oldest_ms > 0 ? when(s.oldest_ms) : <span class="quiet">–</span>}</td>
 						<td class="anywhere">{s.postponed.length ? s.postponed.map((p) => tr('{reason} ({n})', { reason: serverText(p.message), n: count(p.traces) })).join('; ') : <span class="quiet">–</span>}</td></tr>))}</tbody>
 			</Cards>}

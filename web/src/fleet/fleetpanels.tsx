@@ -1,6 +1,7 @@
 // The panels of the fleet's overview.
 import { api, get, may, type Stage } from '../api/api';
 import { manage } from '../api/manage';
+import { stageName } from '../api/stages';
 import { KINDS, type Groups } from './anrgroups';
 import { enough, groupId, groupName, LABEL, scenarioRows, uncounted, type Counts, type FleetMethods, type Scenario, type ScenarioGroup, type Scenarios } from './fleetdoc';
 import { dayOf, durationName } from './triage';
@@ -47,12 +48,10 @@ function Beyond({ of }: { of: string[] }) {
 	return beyond.length ? <p class="quiet">{tr('Not filtered by {beyond}.', { beyond: beyond.join(tr(' and ')) })}</p> : null;
 }
 
-const STAGES: Record<string, string> = { names: tr('names'), rollup: tr('rollups'), anr: tr('ANRs'), findings: tr('findings') };
-
 /** Ready traces that are missing below, and why; nothing when none is. */
 function Derived({ stages }: { stages: Stage[] }) {
 	const parts = stages.flatMap((x) => {
-		const name = STAGES[x.stage] ?? x.stage;
+		const name = stageName(x.stage);
 		return [...(x.waiting ? [`${name} ${count(x.waiting)}`] : []),
 			...x.postponed.map((p) => tr('{name} {n} postponed ({reason})', { name, n: count(p.traces), reason: serverText(p.message) }))];
 	});

@@ -9,8 +9,6 @@ const zh = {
 	'Uploads can be stored': '可以保存上传',
 	'Decoders work': '解码器正常',
 	'Stored files are reachable': '存储的文件可访问',
-	'Method names': '方法名',
-	'Rollups': '汇总',
 	'ANR groups': 'ANR 分组',
 	'Detectors': '检测器',
 	'The stored setting {key} is invalid: {reason}.': '存储的设置 {key} 无效：{reason}。',

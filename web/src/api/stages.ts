@@ -1,0 +1,6 @@
+// Stages of derived data, as pages name them.
+import { tr } from '../i18n/strings/frame';
+
+const NAMES: Record<string, string> = { names: tr('Method names'), rollup: tr('Rollups'), anr: tr('ANR groups'), findings: tr('Detectors') };
+
+export const stageName = (stage: string) => NAMES[stage] ?? stage;
