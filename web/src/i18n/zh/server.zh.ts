@@ -9,6 +9,8 @@ export const refusals: Record<string, string> = {
 	'out of memory{1}': '内存不足',
 	'the trace file is missing': 'Trace 文件缺失',
 	'the trace file cannot be read': '无法读取 Trace 文件',
+	'the database cannot be written or read: {1}': '无法写入或读取数据库：{1}',
+	'{1} cannot be read: {2}': '无法读取 {1}：{2}',
 	'the catalogue or storage is busy': '目录库或存储繁忙',
 	'the disk is full': '磁盘已满',
 	'the work failed': '处理失败',
