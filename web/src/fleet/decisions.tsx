@@ -26,8 +26,8 @@ export function Decisions({ items, changed, noted = false, file = '' }: { items:
 		<form class="rule decisions" aria-label={tr('Actions')} onSubmit={(e) => { e.preventDefault(); void say(typed, same); }}>
 			<div class="row">
 				<button type="button" aria-disabled={taken} onClick={() => state({ status: 'acknowledged' }, taken)}>{tr('Acknowledge')}</button>
-				<button type="button" onClick={() => state({ status: 'fixed', fixed_in: version.trim() })}>{tr('Mark as fixed')}</button>
-				<label class="inline">{tr('in version')}<input class="short" name="fixed_in" maxLength={200} value={version} onInput={(e) => fix(e.currentTarget.value)} /></label>
+				<span class="nowrap"><button type="button" onClick={() => state({ status: 'fixed', fixed_in: version.trim() })}>{tr('Mark as fixed')}</button>{' '}
+					<label class="inline">{tr('in version')}<input class="short" name="fixed_in" maxLength={200} value={version} onInput={(e) => fix(e.currentTarget.value)} /></label></span>
 				{items.some((i) => i.status !== 'open') && <button type="button" onClick={() => say({ status: 'open' })}>{tr('Reopen')}</button>}
 				<button type="button" onClick={() => say({ muted_until_ms: muted ? 0 : inMuteDays() })}>{muted ? tr('Unmute') : tr('Mute for {days} days', { days: MUTED_DAYS })}</button>
 				<label class="inline">{tr('Owner')}<input name="owner" list="owners" maxLength={200} value={owner} onInput={(e) => own(e.currentTarget.value)} /></label>
