@@ -228,6 +228,8 @@ test('the page of a method opens an alert rule for it, filled in', async (t) => 
 	assert.deepEqual([await unreadable(page), await violations(page)], [[], []]);
 	await form.getByRole('button', { name: 'Add' }).click();
 	await page.locator('tr[data-rule] td:has-text("share of a method")').waitFor();
+	await page.locator('tr[data-rule] .loss', { hasText: /^8\.3\.1: .* \(\d+ traces\)$/ }).waitFor();
+	assert.ok((await server.get('/api/v1/inbox', { query: { kind: 'alert' } })).json.items.length > 0, 'it is in the inbox at once');
 	const [rule] = (await server.get('/api/v1/alerts/rules')).json.rules;
 	assert.deepEqual([rule.kind, rule.method, rule.threshold, rule.app], ['method_share', 'com.app.Repo.load', 0.01, 'shop']);
 	await page.locator('tr[data-rule]').getByRole('button', { name: /^Remove / }).click();

@@ -140,7 +140,7 @@ function Row({ r, now, edit, remove }: { r: Rule; now?: Look; edit: () => void; 
 			<td>{figureOf(r)}</td>
 			<td class="anywhere">{scopeOf(r)}</td>
 			<td class="num nowrap">{shown(r.threshold, r.unit)}</td>
-			<td>{own && (own.length ? own.map((f) => <div key={`${f.app} ${f.version} ${f.anr}`} class={f.exceeded ? 'loss' : 'quiet'}>{subjectOf(f)}: {shown(f.value, r.unit)} ({count(f.traces)})</div>) : <span class="quiet">{now?.partial ? tr('no value in time') : r.kind === 'anr_spike' ? tr('too few reports') : tr('too few traces')}</span>)}</td>
+			<td>{own && (own.length ? own.map((f) => <div key={`${f.app} ${f.version} ${f.anr}`} class={f.exceeded ? 'loss' : 'quiet'}>{subjectOf(f)}: {shown(f.value, r.unit)} ({r.kind === 'anr_spike' ? tr.many(f.traces, '{n} report', '{n} reports') : tr.many(f.traces, '{n} trace', '{n} traces')})</div>) : <span class="quiet">{now?.partial ? tr('no value in time') : r.kind === 'anr_spike' ? tr('too few reports') : tr('too few traces')}</span>)}</td>
 			<td class="actions"><button class="small" data-edits={`alert ${r.id}`} aria-label={tr('Edit {name}', { name: r.name })} onClick={edit}>{tr('Edit')}</button><Sure what={tr('Remove')} label={tr('Remove {name}', { name: r.name })} act={remove} /></td>
 		</tr>
 	);
@@ -157,22 +157,19 @@ export function AlertRules() {
 	const [error, change] = useChange(load.again);
 	const v = load.value;
 	const rule = v?.rules.find((r) => r.id === editing);
-	const look = async () => {
+	const look = async (saved?: Rule) => {
 		const { figures, partial } = await (await send('POST', '/api/v1/alerts/evaluate')).json() as Look;
-		show(Object.fromEntries(v!.rules.map((r) => [r.id, { partial, figures: figures.filter((f) => f.rule === r.id) }])));
+		show(Object.fromEntries([...v!.rules, ...(saved ? [saved] : [])].map((r) => [r.id, { partial, figures: figures.filter((f) => f.rule === r.id) }])));
 	};
 	const keep = async (d: Draft) => {
 		const path = '/api/v1/alerts/rules';
-		let saved: Rule;
+		let saved: Rule | undefined;
 		if (!await change(async () => { saved = await (await (rule ? send('PATCH', `${path}/${rule.id}`, bodyOf(d, true)) : send('POST', path, bodyOf(d, false)))).json() as Rule; })) return;
 		edit(null);
-		await change(async () => {
-			const look = await previewOf(d, saved.id);
-			show((all) => ({ ...all, [saved.id]: look }));
-		});
+		await change(() => look(saved));
 	};
 	return (
-		<Panel title={tr('Alerts')} id="alerts" aside={v && <>{v.rules.length > 0 && <button onClick={() => void change(look)}>{tr('Check now')}</button>}{' '}{editing !== '' && v.rules.length < v.max_rules && <button data-edits="alert " onClick={() => edit('')}>{tr('Add an alert rule')}</button>}</>}>
+		<Panel title={tr('Alerts')} id="alerts" aside={v && <>{v.rules.length > 0 && <button onClick={() => void change(() => look())}>{tr('Check now')}</button>}{' '}{editing !== '' && v.rules.length < v.max_rules && <button data-edits="alert " onClick={() => edit('')}>{tr('Add an alert rule')}</button>}</>}>
 			<Pending of={load} what={tr('Loading alert rules')} />
 			{v && v.rules.length === 0 && <p class="quiet">{tr('No alert rules yet. A rule reports each version whose metric exceeds a threshold, once: in the inbox, to webhooks and by mail.')}</p>}
 			{v && v.rules.length > 0 && <Cards>

@@ -57,6 +57,8 @@ const zh = {
 	'Applies to': '适用范围',
 	'Threshold': '阈值',
 	'Now': '当前值',
+	'{n} traces': '{n} 条 Trace',
+	'{n} reports': '{n} 份报告',
 	'ANR group returned': 'ANR 分组再次出现',
 	'new ANR group': '新的 ANR 分组',
 	'digest': '摘要',
