@@ -142,6 +142,10 @@ for (const [scheme, width] of [['light', 1280], ['dark', 1920]])
 		await page.locator(`${METHOD} button`).click();
 		await page.waitForSelector('text=95 % confidence');
 		await page.locator('.trendline [data-line="8.3.1"] circle').waitFor();
+		await page.setViewportSize({ width: 390, height: 800 });
+		const [fixed, version] = await Promise.all([page.getByRole('button', { name: 'Mark as fixed' }), page.getByLabel('in version')].map((at) => at.boundingBox()));
+		assert.ok(version.y < fixed.y + fixed.height, 'the version is beside its button');
+		await page.setViewportSize({ width, height: 900 });
 		await page.click('.regressiontrend summary');
 		if (shots) await page.screenshot({ path: path.join(shots, `regressions-${scheme}.png`), fullPage: true });
 		assert.deepEqual(await unreadable(page), []);
@@ -156,6 +160,18 @@ test('who may only look sees what there is and no way to change it', async (t) =
 	await page.locator(`${METHOD} button`).click();
 	await page.waitForSelector('text=95 % confidence');
 	for (const name of ['Acknowledge', 'Check now']) assert.equal(await page.getByRole('button', { name }).count(), 0);
+	assert.equal(await page.getByRole('link', { name: 'Set up repositories' }).count(), 0);
 	assert.ok(await page.locator('#thresholds input').first().isDisabled());
+	await done(page, t);
+});
+
+test('an admin of a project without repositories learns how owners are suggested', async (t) => {
+	const page = await watched();
+	await signIn(page, { ...server, write: server.admin, url: server.url });
+	await page.goto(`${server.url}/regressions?status=all&muted=1`);
+	await page.locator(`${METHOD} button`).click();
+	await page.getByText('The CODEOWNERS file of a repository suggests the owner.').waitFor();
+	await page.getByRole('link', { name: 'Set up repositories' }).click();
+	await page.waitForURL(/\/source$/);
 	await done(page, t);
 });
