@@ -818,9 +818,11 @@ CREATE TABLE regression (
 CREATE INDEX regression_by_series ON regression(project_id, app, scenario, method); -- sqlite
 --postgres CREATE INDEX regression_by_series ON regression(project_id, app, scenario, regression_id);
 CREATE INDEX regression_by_change ON regression(project_id, day, (after_ns-before_ns), regression_id);
--- in SQLite with the columns that the inbox counts and filters by
+-- In SQLite with the columns that the inbox counts and filters by.  PostgreSQL counts in another
+-- index, which is small because equal entries share a key.
 CREATE INDEX regression_by_last ON regression(project_id, last_ms, regression_id, status, muted_until_ms, app, owner); -- sqlite
 --postgres CREATE INDEX regression_by_last ON regression(project_id, last_ms, regression_id);
+--postgres CREATE INDEX regression_by_status ON regression(project_id, status, muted_until_ms, app, owner);
 
 -- Events of a regression.
 CREATE TABLE regression_history (
@@ -1084,6 +1086,7 @@ CREATE TABLE alert (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX alert_by_last ON alert(project_id, last_ms, alert_id, status, muted_until_ms, app, owner); -- sqlite
 --postgres CREATE INDEX alert_by_last ON alert(project_id, last_ms, alert_id);
+--postgres CREATE INDEX alert_by_status ON alert(project_id, status, muted_until_ms, app, owner);
 
 -- Issues that were created in the project's issue tracker.
 CREATE TABLE ticket (

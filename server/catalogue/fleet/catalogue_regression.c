@@ -424,7 +424,7 @@ enum tw_status tw_cat_inbox_count(struct tw_catalogue *c, const char *sql, const
 enum tw_status tw_catalogue_inbox_count_regressions(struct tw_catalogue *c, const char *project_id,
         const struct tw_inbox_query *of, struct tw_inbox_counts *ret, struct tw_err *err)
 {
-	return tw_cat_inbox_count(c, /* regression_by_last */
+	return tw_cat_inbox_count(c, /* regression_by_last, regression_by_status */
 	        TW_INBOX_COUNTS("regression"), project_id, of, ret, err);
 }
 

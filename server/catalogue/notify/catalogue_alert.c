@@ -214,7 +214,7 @@ enum tw_status tw_catalogue_inbox_alerts(struct tw_catalogue *c, const char *pro
 enum tw_status tw_catalogue_inbox_count_alerts(struct tw_catalogue *c, const char *project_id,
         const struct tw_inbox_query *of, struct tw_inbox_counts *ret, struct tw_err *err)
 {
-	return tw_cat_inbox_count(c, /* alert_by_last */
+	return tw_cat_inbox_count(c, /* alert_by_last, alert_by_status */
 	        TW_INBOX_COUNTS("alert"), project_id, of, ret, err);
 }
 
