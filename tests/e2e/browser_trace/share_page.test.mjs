@@ -177,3 +177,17 @@ test('a flame graph as SVG and PNG', async (t) => {
 	assert.ok(types.includes('image/png'));
 	await done(page, t);
 });
+
+test('a picture whose code cannot be loaded is reported', async (t) => {
+	const page = await openTrace('?threads=all');
+	await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+	await page.route(/\/assets\/panels-/, (route) => route.abort());
+	for (const name of ['As SVG', 'As PNG', 'Copy as PNG']) {
+		await page.reload();
+		await page.waitForSelector('[data-flame]');
+		await page.getByRole('button', { name: 'Save picture' }).click();
+		await page.getByRole('button', { name, exact: true }).click();
+		await page.locator('output', { hasText: 'Part of this page could not be loaded.' }).waitFor();
+	}
+	await done(page, t);
+});

@@ -6,6 +6,9 @@ import { tr } from '../i18n/strings/frame';
 
 export const ASIDE = 'aside';
 
+/** Its code could not be loaded. */
+export const incomplete = () => new Error(tr('Part of this page could not be loaded. The server is not responding, or it was updated after the page was opened.'));
+
 export interface Later<P> {
 	Page: ComponentType<P>;
 	begin: () => Promise<unknown>; // loads it before it is shown; it reports its own failure
@@ -25,8 +28,7 @@ export function later<P extends object>(name: string, load: () => Promise<Compon
 		const part = useLoad(name, () => come().then((Inner) => ({ Inner })));
 		if (part.value) return <part.value.Inner {...props} />;
 		if (panel === ASIDE && !part.error) return null;
-		const instead = part.error ? <Failure error={new Error(tr('Part of this page could not be loaded. The server is not responding, or it was updated after the page was opened.'))}
-			title={tr('The page is incomplete.')} again={tr('Reload the page')} retry={anew} /> : <Busy what={tr('Loading the page')} />;
+		const instead = part.error ? <Failure error={incomplete()} title={tr('The page is incomplete.')} again={tr('Reload the page')} retry={anew} /> : <Busy what={tr('Loading the page')} />;
 		if (panel === ASIDE) return <div class="aside-failed">{instead}</div>;
 		if (panel) return <Panel title={panel}>{instead}</Panel>;
 		return <main>{part.error && <h1>tracewell</h1>}{instead}</main>;
