@@ -172,24 +172,26 @@ static bool to_event_time(
 }
 
 /* Differences accumulate over all packets of the sequence, read or not. */
-static bool time_of(struct perfetto *s, struct tw_perfetto_sequence *q,
-        const struct tw_perfetto_packet *p, int64_t *ret_ns)
+static bool time_of(struct perfetto *s, struct tw_perfetto_sequence *q, uint32_t clock,
+        uint64_t time, uint64_t offset, int64_t *ret_ns)
 {
-	uint32_t clock = p->clock ? p->clock : q->clock;
-
-	if (!p->has_time)
-		return false;
 	if (clock == 0)
 		clock = s->clocks.trace_clock ? s->clocks.trace_clock : TW_PERFETTO_BOOTTIME;
 	if (clock < 64 || clock > 127)
-		return p->time <= INT64_MAX &&
-		       to_event_time(s, clock, (int64_t)p->time, p->offset, ret_ns);
-	if (!tw_perfetto_clocks_own(q->own, clock, p->time, ret_ns)) {
-		repair(s, TW_REPAIR_clock_unknown, p->offset);
+		return time <= INT64_MAX && to_event_time(s, clock, (int64_t)time, offset, ret_ns);
+	if (!tw_perfetto_clocks_own(q->own, clock, time, ret_ns)) {
+		repair(s, TW_REPAIR_clock_unknown, offset);
 		return false;
 	}
-	*ret_ns = tw_perfetto_clocks_event(&s->clocks, *ret_ns, p->offset);
+	*ret_ns = tw_perfetto_clocks_event(&s->clocks, *ret_ns, offset);
 	return true;
+}
+
+/* Once, when the clock at time 0 is known. */
+static void emit_clock(struct perfetto *s)
+{
+	if (!s->clocks.emitted && s->clocks.have_zero)
+		tw_perfetto_clocks_emit(&s->clocks, 0);
 }
 
 /* --- track events --- */
@@ -214,19 +216,15 @@ static bool event_time(struct perfetto *s, struct tw_perfetto_sequence *q,
 	       to_event_time(s, TW_PERFETTO_MONOTONIC, us, p->offset, ret_ns);
 }
 
-static enum tw_status name_of(struct perfetto *s, const struct tw_perfetto_sequence *q,
-        const struct tw_perfetto_track_event *e, uint64_t offset, uint32_t *ret, struct tw_err *err)
+static enum tw_status interned_name(struct perfetto *s, const struct tw_perfetto_sequence *q,
+        uint64_t iid, uint64_t offset, uint32_t *ret, struct tw_err *err)
 {
 	uint64_t known;
 
 	*ret = 0;
-	if (e->name.len)
-		return tw_perfetto_intern_text(&s->texts, e->name, offset, ret) ? TW_OK
-		                                                                : tw_oom(err);
-	if (e->name_iid == 0)
+	if (iid == 0)
 		return TW_OK;
-	if (tw_perfetto_intern_get(
-	            &s->texts, q->scope, TW_PERFETTO_EVENT_NAME, e->name_iid, &known)) {
+	if (tw_perfetto_intern_get(&s->texts, q->scope, TW_PERFETTO_EVENT_NAME, iid, &known)) {
 		*ret = (uint32_t)known;
 		return TW_OK;
 	}
@@ -235,20 +233,38 @@ static enum tw_status name_of(struct perfetto *s, const struct tw_perfetto_seque
 	                                                                            : tw_oom(err);
 }
 
+static enum tw_status name_of(struct perfetto *s, const struct tw_perfetto_sequence *q,
+        const struct tw_perfetto_track_event *e, uint64_t offset, uint32_t *ret, struct tw_err *err)
+{
+	if (e->name.len == 0)
+		return interned_name(s, q, e->name_iid, offset, ret, err);
+	return tw_perfetto_intern_text(&s->texts, e->name, offset, ret) ? TW_OK : tw_oom(err);
+}
+
+/* uuid: of the event, NULL if it has none.  Uuid 0 is the thread of the sequence, unless a
+ * non-legacy event sets it itself. */
+static enum tw_status track_by_uuid(struct perfetto *s, const struct tw_perfetto_sequence *q,
+        const uint64_t *uuid, bool legacy, uint64_t offset, struct tw_perfetto_track **ret,
+        struct tw_err *err)
+{
+	uint64_t id = uuid ? *uuid : q->has_track ? q->track : 0;
+	bool of_thread = id == 0 && q->tid && (!uuid || legacy);
+
+	if (of_thread)
+		id = (uint64_t)q->pid << 32 | q->tid;
+	return tw_perfetto_tracks_get(&s->tracks, id, of_thread, offset, ret, err);
+}
+
 static enum tw_status track_of(struct perfetto *s, const struct tw_perfetto_sequence *q,
         const struct tw_perfetto_track_event *e, uint64_t offset, struct tw_perfetto_track **ret,
         struct tw_err *err)
 {
-	uint64_t uuid = e->has_track ? e->track : q->has_track ? q->track : 0;
-	/* uuid 0 is the thread of the sequence, unless a non-legacy event sets it itself */
-	bool of_thread = uuid == 0 && q->tid && (!e->has_track || !e->has_type);
+	uint32_t pid = e->legacy.pid ? e->legacy.pid : q->pid;
 
-	if (e->legacy.tid) {
-		uuid = (uint64_t)(e->legacy.pid ? e->legacy.pid : q->pid) << 32 | e->legacy.tid;
-		of_thread = true;
-	} else if (of_thread)
-		uuid = (uint64_t)q->pid << 32 | q->tid;
-	return tw_perfetto_tracks_get(&s->tracks, uuid, of_thread, offset, ret, err);
+	if (e->legacy.tid)
+		return tw_perfetto_tracks_get(
+		        &s->tracks, (uint64_t)pid << 32 | e->legacy.tid, true, offset, ret, err);
+	return track_by_uuid(s, q, e->has_track ? &e->track : NULL, !e->has_type, offset, ret, err);
 }
 
 static int64_t span_ns(int64_t us)
@@ -530,16 +546,45 @@ static enum tw_status take_packet(
 	}
 	if (p->snapshot.number || (!p->payload.number && p->clock == 0 && q->clock == 0))
 		return p->payload.number ? take_payload(s, q, p, false, 0, err) : TW_OK;
-	has_time = time_of(s, q, p, &ts_ns);
-	if (!s->clocks.emitted && s->clocks.have_zero)
-		tw_perfetto_clocks_emit(&s->clocks, 0);
+	has_time = p->has_time &&
+	           time_of(s, q, p->clock ? p->clock : q->clock, p->time, p->offset, &ts_ns);
+	emit_clock(s);
 	return take_payload(s, q, p, has_time, ts_ns, err);
 }
 
-static enum tw_status each_packet(
-        void *arg, const struct tw_perfetto_piece *piece, bool *ret_damaged, struct tw_err *err)
+/* The same as take_packet for such a packet, with fewer checks. */
+static enum tw_status take_edge(
+        struct perfetto *s, const struct tw_perfetto_edge *e, uint64_t offset, struct tw_err *err)
 {
-	struct perfetto *s = arg;
+	struct tw_perfetto_sequence *q = tw_perfetto_sequences_get(&s->sequences, e->sequence);
+	struct tw_perfetto_event ev = {.offset = offset};
+	struct tw_perfetto_track *k;
+	enum tw_status st;
+	bool has_time;
+
+	if (!q)
+		return tw_oom(err);
+	q->seen = true;
+	if (q->lost && e->flags & TW_PERFETTO_NEEDS_STATE) {
+		repair(s, TW_REPAIR_state_lost, offset);
+		return TW_OK;
+	}
+	has_time = time_of(s, q, q->clock, e->time, offset, &ev.ts_ns);
+	emit_clock(s);
+	if (!has_time)
+		return TW_OK;
+	st = interned_name(s, q, e->name_iid, offset, &ev.name, err);
+	if (st == TW_OK)
+		st = track_by_uuid(s, q, e->has_track ? &e->track : NULL, false, offset, &k, err);
+	if (st != TW_OK || !k)
+		return st;
+	return e->begins ? tw_perfetto_tracks_begin(&s->tracks, k, &ev, err)
+	                 : tw_perfetto_tracks_end(&s->tracks, k, &ev, err);
+}
+
+static enum tw_status read_packet(struct perfetto *s, const struct tw_perfetto_piece *piece,
+        bool *ret_damaged, struct tw_err *err)
+{
 	struct tw_perfetto_packet p = {.offset = piece->offset};
 
 	if (!tw_perfetto_packet_read(tw_pb_of(piece->p, piece->n), &p)) {
@@ -557,6 +602,18 @@ static enum tw_status each_packet(
 		return TW_OK;
 	}
 	return take_packet(s, &p, err);
+}
+
+static enum tw_status each_packet(
+        void *arg, const struct tw_perfetto_piece *piece, bool *ret_damaged, struct tw_err *err)
+{
+	struct perfetto *s = arg;
+	struct tw_perfetto_edge e;
+
+	if (!tw_perfetto_packet_edge(piece->p, piece->n, &e))
+		return read_packet(s, piece, ret_damaged, err);
+	s->n_packets++;
+	return take_edge(s, &e, piece->offset, err);
 }
 
 /* --- the format --- */

@@ -4,7 +4,7 @@
 
 #include "decoder/base/hash.h"
 
-enum { TRACK_EVENT = 11 };
+enum { TRACK_EVENT = 11, SLICE_BEGIN = 1, SLICE_END = 2 };
 
 static bool is_payload(uint32_t field)
 {
@@ -113,6 +113,64 @@ bool tw_perfetto_packet_read(struct tw_pb message, struct tw_perfetto_packet *p)
 			read_content(p, &f);
 	}
 	return !tw_pb_bad(&message);
+}
+
+/* --- begins and ends --- */
+
+/* The track event of an edge. */
+static inline bool read_edge(const uint8_t *p, size_t n, struct tw_perfetto_edge *e)
+{
+	struct tw_pb r = tw_pb_of(p, n);
+	uint64_t type = 0;
+	uint32_t number;
+	uint64_t value;
+
+	while (r.at != r.end) {
+		if (!tw_pb_small(&r, &number, &value))
+			return false;
+		if (number == 9) {
+			type = value;
+		} else if (number == 10) {
+			e->name_iid = value;
+		} else if (number == 11) {
+			e->track = value;
+			e->has_track = true;
+		}
+	}
+	e->begins = type == SLICE_BEGIN;
+	return type == SLICE_BEGIN || type == SLICE_END;
+}
+
+/* Reads with a cursor in registers, and into few fields. */
+bool tw_perfetto_packet_edge(const uint8_t *p, size_t n, struct tw_perfetto_edge *ret)
+{
+	struct tw_pb r = tw_pb_of(p, n);
+	struct tw_perfetto_edge e = {0};
+	const uint8_t *event = NULL;
+	size_t event_bytes = 0;
+	bool has_time = false;
+	uint32_t number;
+	uint64_t value;
+
+	while (r.at != r.end) {
+		if (tw_pb_small(&r, &number, &value)) {
+			if (number == 8) {
+				e.time = value;
+				has_time = true;
+			} else if (number == 10) {
+				e.sequence = (uint32_t)value;
+			} else if (number == 13) {
+				e.flags |= (uint32_t)value;
+			}
+		} else if (event || !tw_pb_small_bytes(&r, TRACK_EVENT, &event, &event_bytes)) {
+			return false;
+		}
+	}
+	if (!event || !has_time || e.flags & TW_PERFETTO_STATE_CLEARED ||
+	        !read_edge(event, event_bytes, &e))
+		return false;
+	*ret = e;
+	return true;
 }
 
 /* --- sequences --- */

@@ -26,6 +26,17 @@ struct tw_perfetto_packet {
 /* False: damaged.  `offset` is not modified. */
 bool tw_perfetto_packet_read(struct tw_pb message, struct tw_perfetto_packet *p);
 
+/* A packet that only has a time, a sequence, flags and a track event that begins or ends a span and
+ * only has numbers, as most packets of recorded calls. */
+struct tw_perfetto_edge {
+	uint64_t time, track, name_iid; /* iid 0: none */
+	uint32_t sequence, flags;
+	bool has_track, begins;
+};
+
+/* False: another packet, or a damaged one. */
+bool tw_perfetto_packet_edge(const uint8_t *p, size_t n, struct tw_perfetto_edge *ret);
+
 /* --- the state of each packet sequence --- */
 
 struct tw_perfetto_sequence {

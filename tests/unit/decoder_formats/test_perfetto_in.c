@@ -382,6 +382,68 @@ static void test_no_snapshot(void **state)
 	perfetto_done(&w);
 }
 
+/* --- begins and ends --- */
+
+enum { EDGES = 400 };
+
+/* Begins and ends of two threads by two sequences, some without a track, with names that are
+ * undefined or lost.  Each packet has a number that is not read: 79 has a long tag, so that the
+ * packet is not one of few short numbers. */
+static void make_edges(struct perfetto_writer *w, uint64_t seed, bool is_short)
+{
+	perfetto_snapshot(w, BASE, BASE);
+	perfetto_thread(w, 7, 10, 11);
+	perfetto_thread(w, 8, 10, 12);
+	for (uint64_t i = 0; i < EDGES; i++) {
+		const uint64_t r = test_random(&seed);
+
+		perfetto_num(&w->packet, 8, BASE + i * 10 - (r >> 40 & 15));
+		perfetto_num(&w->packet, 10, 1 + (r & 1));
+		perfetto_num(&w->packet, is_short ? 7 : 79, is_short ? 128 : 1); /* 3 bytes */
+		if (r >> 1 & 1)
+			perfetto_num(&w->packet, 13, r >> 2 & 31 ? 2 : 1);
+		if ((r >> 8 & 63) == 0)
+			perfetto_num(&w->packet, 42, 1);
+		if ((r >> 14 & 7) == 0) {
+			perfetto_num(&w->inner, 1, 1 + (r >> 17 & 3));
+			perfetto_str(&w->inner, 2, "a name");
+			perfetto_sub(&w->message, 2, &w->inner);
+			perfetto_sub(&w->packet, 12, &w->message);
+		}
+		perfetto_num(&w->message, 9, 1 + (r >> 20 & 1));
+		if (r >> 21 & 7)
+			perfetto_num(&w->message, 11, 7 + (r >> 24 & 1));
+		if (r >> 25 & 1)
+			perfetto_num(&w->message, 10, 1 + (r >> 26 & 3));
+		perfetto_sub(&w->packet, 11, &w->message);
+		perfetto_packet(w);
+	}
+}
+
+/* Packets of few short numbers have their own reader, which gives the same events. */
+static void test_edges(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		struct perfetto_writer w[2];
+		struct event_log log[2];
+
+		for (int i = 0; i < 2; i++) {
+			perfetto_begin(&w[i]);
+			make_edges(&w[i], seed, i == 0);
+			event_log_run_cut(&log[i], w[i].out.data, w[i].out.len, NULL);
+			assert_int_equal(log[i].status, TW_OK);
+			assert_true(log[i].n > EDGES / 8);
+		}
+		assert_int_equal(w[0].out.len, w[1].out.len);
+		assert_null(event_log_differs(&log[0], &log[1]));
+		for (int i = 0; i < 2; i++) {
+			event_log_done(&log[i]);
+			perfetto_done(&w[i]);
+		}
+	}
+}
+
 /* --- depth --- */
 
 static void test_depth(void **state)
@@ -460,6 +522,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_clocks_far_off),
         cmocka_unit_test(test_before_the_first),
         cmocka_unit_test(test_no_snapshot),
+        cmocka_unit_test(test_edges),
         cmocka_unit_test(test_depth),
         cmocka_unit_test(test_probe),
         cmocka_unit_test(test_nothing_readable),
