@@ -24,6 +24,7 @@ enum { ROOM_WAIT_S = 10, ROOM_SHORT_WAIT_S = 1 };
 static enum tw_status open_writer(struct tw_catalogue *c, bool may_migrate, struct tw_err *err)
 {
 	struct tw_db **db = &c->writers[0].db;
+	bool same = false;
 	int room = 0;
 	enum tw_status st;
 
@@ -31,13 +32,13 @@ static enum tw_status open_writer(struct tw_catalogue *c, bool may_migrate, stru
 		st = tw_db_postgres_open(c->path, db, err);
 		if (st == TW_OK)
 			st = tw_postgres_upgrade(
-			        *db, tw_catalogue_postgres_schema, may_migrate, err);
+			        *db, tw_catalogue_postgres_schema, may_migrate, &same, err);
 	} else {
 		st = tw_db_sqlite_open(c->path, TW_DB_CREATE, db, &room, err);
 		if (st == TW_OK)
 			st = tw_cat_upgrade(c, tw_catalogue_schema, room, may_migrate, err);
 	}
-	return st == TW_OK ? tw_cat_check_columns(*db, err) : st;
+	return st == TW_OK && !same ? tw_cat_check_columns(*db, err) : st;
 }
 
 static enum tw_status open_as(const char *path, bool serves, bool may_migrate,

@@ -143,9 +143,10 @@ enum tw_status tw_cat_old_schema(int have, const struct tw_embedded *schema, str
  * writer was opened. */
 enum tw_status tw_cat_upgrade(struct tw_catalogue *c, const struct tw_embedded *schema, int room,
         bool may_migrate, struct tw_err *err);
-/* The same in PostgreSQL (catalogue_postgres_schema.c).  TW_BUSY while a server uses it. */
-enum tw_status tw_postgres_upgrade(
-        struct tw_db *db, const struct tw_embedded *schema, bool may_migrate, struct tw_err *err);
+/* The same in PostgreSQL (catalogue_postgres_schema.c).  TW_BUSY while a server uses it.
+ * *ret_same: it was already the catalogue of a program with the same columns. */
+enum tw_status tw_postgres_upgrade(struct tw_db *db, const struct tw_embedded *schema,
+        bool may_migrate, bool *ret_same, struct tw_err *err);
 /* tw_postgres_hold with this program's schema. */
 enum tw_status tw_cat_postgres_hold(struct tw_db *db, bool exclusive, struct tw_err *err);
 /* Begins a short write transaction on a connection without the servers' lock; `set` are more of its

@@ -7,20 +7,29 @@
 #include <stdio.h>
 
 #include "server/catalogue/catalogue_internal.h"
+#include "server/catalogue/catalogue_tables.h"
 #include "server/db/catalogue_postgres_int.h"
 
 enum { SETTINGS_BYTES = 300 };
 
-/* 0 in an empty database. */
-static enum tw_status schema_version(
-        struct tw_db *db, const struct tw_embedded *schema, int64_t *ret, struct tw_err *err)
-{
-	int64_t there = 0;
-	enum tw_status st = tw_cat_get_int(
-	        db, &there, err, "SELECT to_regclass('catalogue_schema') IS NOT NULL", "");
+enum { NO_CATALOGUE, OTHER_COLUMNS, SAME_COLUMNS };
 
+/* 0 in an empty database.  *ret_same: a program with the same columns created the tables. */
+static enum tw_status schema_version(struct tw_db *db, const struct tw_embedded *schema,
+        int64_t *ret, bool *ret_same, struct tw_err *err)
+{
+	char sum[TW_COLUMNS_SUM_BYTES];
+	int64_t found = NO_CATALOGUE;
+	enum tw_status st;
+
+	tw_cat_columns_sum(sum);
+	st = tw_cat_get_int(db, &found, err,
+	        "SELECT CASE WHEN to_regclass('catalogue_schema') IS NULL THEN 0 WHEN"
+	        " obj_description(to_regclass('catalogue_schema'),'pg_class')=? THEN 2 ELSE 1 END",
+	        "t", sum);
 	*ret = 0;
-	if (st != TW_OK || !there)
+	*ret_same = found == SAME_COLUMNS;
+	if (st != TW_OK || found == NO_CATALOGUE)
 		return st;
 	st = tw_cat_get_int(db, ret, err, "SELECT version FROM catalogue_schema", "");
 	if (st == TW_OK && (*ret < 1 || *ret > tw_cat_last_schema(schema)))
@@ -32,6 +41,7 @@ static enum tw_status apply(
         struct tw_db *db, const struct tw_embedded *file, int number, struct tw_err *err)
 {
 	PGresult *r = tw_postgres_run((struct tw_postgres *)db, (const char *)file->data, NULL);
+	char sum[TW_COLUMNS_SUM_BYTES], comment[SETTINGS_BYTES];
 	enum tw_status st = r ? TW_OK : tw_postgres_fail(db, err);
 
 	PQclear(r);
@@ -40,6 +50,12 @@ static enum tw_status apply(
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err, "INSERT INTO catalogue_schema VALUES(?)", "i",
 		        (int64_t)number);
+	if (st == TW_OK) {
+		tw_cat_columns_sum(sum);
+		(void)snprintf(
+		        comment, sizeof comment, "COMMENT ON TABLE catalogue_schema IS '%s'", sum);
+		st = tw_db_run(db, comment, err);
+	}
 	return st;
 }
 
@@ -64,13 +80,14 @@ static enum tw_status migrate(
 {
 	const int last = tw_cat_last_schema(schema);
 	int64_t have = 0;
+	bool same;
 	enum tw_status st = tw_db_run(db,
 	        "SET LOCAL statement_timeout=0; SET LOCAL lock_timeout=0;"
 	        "SELECT pg_advisory_xact_lock(hashtext('tracewell'))",
 	        err);
 
 	if (st == TW_OK)
-		st = schema_version(db, schema, &have, err);
+		st = schema_version(db, schema, &have, &same, err);
 	if (st == TW_OK && have > 0 && have < last)
 		st = exclude_servers(db, err);
 	for (int i = (int)have; st == TW_OK && i < last; i++)
@@ -103,11 +120,11 @@ enum tw_status tw_cat_postgres_begin_unlocked(struct tw_db *db, const char *set,
 	return st;
 }
 
-enum tw_status tw_postgres_upgrade(
-        struct tw_db *db, const struct tw_embedded *schema, bool may_migrate, struct tw_err *err)
+enum tw_status tw_postgres_upgrade(struct tw_db *db, const struct tw_embedded *schema,
+        bool may_migrate, bool *ret_same, struct tw_err *err)
 {
 	int64_t have = 0;
-	enum tw_status st = schema_version(db, schema, &have, err);
+	enum tw_status st = schema_version(db, schema, &have, ret_same, err);
 
 	if (st != TW_OK || have == tw_cat_last_schema(schema))
 		return st;

@@ -44,5 +44,9 @@ extern const unsigned tw_tables_n, tw_tables_all_n;
 /* TW_UNSUPPORTED if a table lacks a column or has an unknown one, though the schema's number is
  * this program's: a development version wrote it (catalogue_columns.c).  Names the first one. */
 enum tw_status tw_cat_check_columns(struct tw_db *db, struct tw_err *err) TW_MUST_USE;
+/* Equal for programs with the same tables and columns.  In PostgreSQL it is the comment of the
+ * table catalogue_schema: an equal one saves a command reading all columns, which takes 3 ms. */
+enum { TW_COLUMNS_SUM_BYTES = 17 };
+void tw_cat_columns_sum(char ret[TW_COLUMNS_SUM_BYTES]);
 
 #endif
