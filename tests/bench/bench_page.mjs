@@ -41,7 +41,7 @@ function watchMarks() {
 	window.painted = [];
 	new PerformanceObserver((list) => {
 		for (const m of list.getEntriesByName('tracewell-painted')) window.painted.push({ at: m.startTime, calls: m.detail });
-	}).observe({ type: 'role', buffered: true });
+	}).observe({ type: 'mark', buffered: true });
 	window.tasks = []; // over 50 ms
 	new PerformanceObserver((list) => window.tasks.push(...list.getEntries().map((e) => e.duration))).observe({ type: 'longtask' });
 }
