@@ -229,7 +229,7 @@ enum tw_status tw_export_open_file(struct tw_export *x, int *ret_fd)
 	uint64_t bytes;
 	enum tw_status st = estimate_file(x, &bytes, &x->failure);
 
-	return st == TW_OK ? x->q.open_file(x->q.open_file_arg, bytes, ret_fd, &x->failure) : st;
+	return st == TW_OK ? x->q.open_file(x->q.file_arg, bytes, ret_fd, &x->failure) : st;
 }
 
 /* --- opening --- */

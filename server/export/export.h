@@ -41,7 +41,10 @@ struct tw_export_query {
 	/* Opens the unnamed file, of about that many bytes, that a kind with `needs_file` requires.
 	 */
 	enum tw_status (*open_file)(void *arg, uint64_t bytes, int *ret_fd, struct tw_err *err);
-	void *open_file_arg;
+	/* Called while that file grows by texts, whose size is not known before.  NULL: not
+	 * checked. */
+	enum tw_status (*check_space)(void *arg, struct tw_err *err);
+	void *file_arg; /* of both */
 };
 
 struct tw_export_facts { /* of the trace, for display; NULL or "" omitted; copied */

@@ -18,6 +18,7 @@ enum insert { META, THREAD, FIRST_SLICE, SLICES, METHOD, EVENT, DOCUMENT, REPAIR
 
 /* Large pages are written faster; a small trace would leave most of them empty. */
 enum { SMALL_PAGE = 8192, LARGE_PAGE = 32768, MANY_SLICES = 100000 };
+enum { CHECKED_TEXT = 16 << 20 };
 
 static const char schema[] =
         "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
@@ -70,7 +71,8 @@ struct state {
 	int64_t pending[PENDING][P_COLUMNS];
 	int n_pending;
 	struct tw_trace_image image;
-	uint64_t sent; /* bytes of the image */
+	uint64_t sent;         /* bytes of the image */
+	size_t unchecked_text; /* bytes since the disk's space was checked */
 };
 
 /* --- rows --- */
@@ -115,14 +117,24 @@ static void fail(struct tw_export *x)
 	(void)tw_trace_sql_fail(s->db, "writing the database", &x->failure);
 }
 
+static void check_space(struct tw_export *x)
+{
+	struct state *s = x->state;
+
+	s->unchecked_text = 0;
+	if (x->q.check_space)
+		(void)x->q.check_space(x->q.file_arg, &x->failure);
+}
+
 static void row(struct tw_export *x, enum insert insert, const struct value *v, int n)
 {
-	const struct state *state = x->state;
+	struct state *state = x->state;
 	sqlite3_stmt *s = state->inserts[insert];
 
 	if (x->failure.code != TW_OK)
 		return;
 	for (int i = 0; i < n; i++) {
+		state->unchecked_text += v[i].text.len;
 		if (v[i].type == TEXT)
 			(void)sqlite3_bind_text64(
 			        s, i + 1, v[i].text.ptr, v[i].text.len, SQLITE_STATIC, SQLITE_UTF8);
@@ -133,6 +145,8 @@ static void row(struct tw_export *x, enum insert insert, const struct value *v, 
 	}
 	if (sqlite3_step(s) != SQLITE_DONE)
 		fail(x);
+	else if (state->unchecked_text >= CHECKED_TEXT)
+		check_space(x);
 	(void)sqlite3_reset(s);
 }
 

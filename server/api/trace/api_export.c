@@ -72,15 +72,23 @@ static const struct tw_param raw_params[] = {
         {0},
 };
 
-static enum tw_status open_file(void *arg, uint64_t bytes, int *ret_fd, struct tw_err *err)
+static enum tw_status name_remedy(enum tw_status st, struct tw_err *err)
 {
-	const enum tw_status st = tw_piece_scratch(arg, bytes, ret_fd, err);
-
 	return st == TW_FULL
 	               ? tw_fail(err, st,
 	                         "the server has too little disk space for this export; other "
 	                         "formats need none")
 	               : st;
+}
+
+static enum tw_status open_file(void *arg, uint64_t bytes, int *ret_fd, struct tw_err *err)
+{
+	return name_remedy(tw_piece_scratch(arg, bytes, ret_fd, err), err);
+}
+
+static enum tw_status check_space(void *arg, struct tw_err *err)
+{
+	return name_remedy(tw_blobs_check_room(arg, 0, err), err);
 }
 
 static enum tw_status read_query(
@@ -90,7 +98,8 @@ static enum tw_status read_query(
 	struct tw_export_query q = {
 	        .kind = tw_export_kind(kind ? kind : raw_kinds[tw_req_enum(v->req, "as")]),
 	        .open_file = open_file,
-	        .open_file_arg = tw_api_of(v->req)->blobs};
+	        .check_space = check_space,
+	        .file_arg = tw_api_of(v->req)->blobs};
 	enum tw_status st;
 
 	if (!q.kind)

@@ -436,7 +436,7 @@ static void test_full_disk(void **state)
 		const struct tw_export_query q = {.kind = tw_export_kind("sqlite"),
 		        .sel = all,
 		        .open_file = i ? full_device : no_space,
-		        .open_file_arg = &bytes};
+		        .file_arg = &bytes};
 		struct tw_export *x = NULL;
 		uint8_t piece[4096];
 		size_t n;
@@ -457,7 +457,7 @@ static uint64_t size_of_database(const struct trace_fixture *f, const struct tw_
 	const struct tw_export_query q = {.kind = tw_export_kind("sqlite"),
 	        .sel = *sel,
 	        .open_file = no_space,
-	        .open_file_arg = &bytes};
+	        .file_arg = &bytes};
 	struct tw_export *x = NULL;
 	uint8_t piece[4096];
 	size_t n;
@@ -511,6 +511,54 @@ static void test_size_of_selection(void **state)
 		        TW_OK);
 	assert_int_equal(trace_fixture_write(&f, events.b), TW_OK);
 	assert_true(size_of_database(&f, &all) >= 100 * 60);
+	trace_fixture_done(&f);
+}
+
+static enum tw_status space_for(void *arg, struct tw_err *err)
+{
+	int *checks = arg;
+
+	return --*checks >= 0 ? TW_OK : tw_fail(err, TW_FULL, "no space");
+}
+
+/* The size of texts is not known before: 36 MB of them are checked twice. */
+static void test_space_for_texts(void **state)
+{
+	enum { NOTES = 12000, CHECKS = 2 };
+	static char text[3000];
+	struct trace_fixture f;
+	struct reported events;
+
+	(void)state;
+	memset(text, 'x', sizeof text);
+	begin_told(&events);
+	tell_thread(&events, TW_STR("main"), TW_STR("run"));
+	for (int i = 0; i < NOTES; i++)
+		assert_int_equal(events.sink->ops->note(events.sink,
+		                         &(struct tw_note){.kind = TW_NOTE_message,
+		                                 .text = {text, sizeof text},
+		                                 .ts_ns = 1000 + i,
+		                                 .dur_ns = -1},
+		                         NULL),
+		        TW_OK);
+	assert_int_equal(trace_fixture_write(&f, events.b), TW_OK);
+	for (int enough_for = 0; enough_for <= CHECKS; enough_for++) {
+		int checks = enough_for;
+		const struct tw_export_query q = {.kind = tw_export_kind("sqlite"),
+		        .sel = all,
+		        .open_file = open_file,
+		        .check_space = space_for,
+		        .file_arg = &checks};
+		struct tw_export *x = NULL;
+		uint8_t piece[4096];
+		size_t n;
+
+		assert_int_equal(tw_export_open(f.file, NULL, &q, &facts, &x, NULL), TW_OK);
+		assert_int_equal(tw_export_read(x, piece, sizeof piece, &n, NULL),
+		        enough_for < CHECKS ? TW_FULL : TW_OK);
+		assert_int_equal(checks, enough_for < CHECKS ? -1 : 0);
+		tw_export_close(x);
+	}
 	trace_fixture_done(&f);
 }
 
@@ -584,6 +632,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_large_database),
         cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_size_of_selection),
+        cmocka_unit_test(test_space_for_texts),
         cmocka_unit_test(test_overdue),
         cmocka_unit_test(test_first_bytes),
 };
