@@ -15,7 +15,9 @@
  * between them, and new allocations are filled with bytes that differ between arenas, so that reads
  * of uninitialised memory give visibly different results.
  */
-enum { FIRST_BLOCK = 4096, LAST_BLOCK = 1 << 20, ALIGN = 16, LARGE_PAGE = 2 << 20 };
+enum { FIRST_BLOCK = 4096, LAST_BLOCK = 1 << 20, ALIGN = 16 };
+/* HEADER: of malloc, at most. */
+enum { PAGE = 4096, LARGE_PAGE = 2 << 20, HEADER = 32 };
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -167,10 +169,12 @@ void *tw_mem_alloc(size_t n, size_t size)
 }
 
 /* Starts at a large page, so that all but the end of it is in large pages. */
-static void *alloc_large(size_t bytes)
+void *tw_mem_alloc_to_fill(size_t bytes)
 {
 	void *p;
 
+	if (bytes < LARGE_PAGE)
+		return tw_mem_alloc(1, bytes);
 	if (refused() || !tw_mem_charge(bytes))
 		return NULL;
 	p = memalign(LARGE_PAGE, bytes);
@@ -207,14 +211,24 @@ void *tw_mem_resize(void *p, size_t n, size_t size)
 	return q;
 }
 
+/* The hint is for each page that has a part of the block: malloc maps a large block separately, and
+ * the kernel moves a mapping only as a whole, with the same hints. */
 void tw_mem_will_fill(void *p, size_t bytes)
 {
-	const uintptr_t mask = LARGE_PAGE - 1;
-	uintptr_t from = ((uintptr_t)p + mask) & ~mask;
-	uintptr_t end = ((uintptr_t)p + bytes) & ~mask;
+	const uintptr_t mask = PAGE - 1;
+	uintptr_t from = (uintptr_t)p & ~mask;
+	uintptr_t end = ((uintptr_t)p + bytes + mask) & ~mask;
 
-	if (p && from < end)
-		(void)madvise((char *)p + (from - (uintptr_t)p), end - from, MADV_HUGEPAGE);
+	if (p && bytes >= LARGE_PAGE - HEADER)
+		(void)madvise((char *)p - ((uintptr_t)p - from), end - from, MADV_HUGEPAGE);
+}
+
+/* The kernel starts a mapping at a large page if its size is a multiple of one. */
+size_t tw_mem_fill_pages(size_t bytes)
+{
+	if (bytes < LARGE_PAGE - 2 * HEADER || bytes > SIZE_MAX - LARGE_PAGE)
+		return bytes;
+	return (bytes + LARGE_PAGE / 2) / LARGE_PAGE * LARGE_PAGE - HEADER;
 }
 
 void tw_mem_free(void *p)
@@ -250,6 +264,20 @@ struct tw_arena *tw_arena_free(struct tw_arena *a)
 	return NULL;
 }
 
+/* Of an allocation that does not overflow. */
+static size_t padded(size_t bytes)
+{
+	return ((bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1)) + BORDER;
+}
+
+static void begin_block(struct tw_arena *a, struct block *b, size_t size)
+{
+	*b = (struct block){.size = size, .next = a->head};
+	hide(b->data, size);
+	a->head = b;
+	a->taken += size;
+}
+
 static struct block *add_block(struct tw_arena *a, size_t need)
 {
 	size_t size = need > a->next_size ? need : a->next_size;
@@ -259,18 +287,26 @@ static struct block *add_block(struct tw_arena *a, size_t need)
 		size = need; /* near the limit: only what is needed */
 	if (size > SIZE_MAX - sizeof *b || size > a->max - a->taken)
 		return NULL;
-	b = size < LARGE_PAGE ? tw_mem_alloc(1, sizeof *b + size) : alloc_large(sizeof *b + size);
+	b = tw_mem_alloc_to_fill(sizeof *b + size);
 	if (!b)
 		return NULL;
-	b->size = size;
-	b->used = 0;
-	b->next = a->head;
-	hide(b->data, size);
-	a->head = b;
-	a->taken += size;
+	begin_block(a, b, size);
 	if (a->next_size < LAST_BLOCK)
 		a->next_size *= 2;
 	return b;
+}
+
+void tw_arena_take(struct tw_arena *a, void *p, size_t bytes, size_t want)
+{
+	const size_t size = want < SIZE_MAX - 2 * ALIGN - BORDER ? padded(want) : SIZE_MAX;
+	struct block *b = NULL;
+
+	if (size <= a->max - a->taken && bytes > sizeof *b && size <= bytes - sizeof *b)
+		b = tw_mem_resize(p, 1, sizeof *b + size);
+	if (b)
+		begin_block(a, b, size);
+	else
+		tw_mem_free(p);
 }
 
 void *tw_arena_alloc(struct tw_arena *a, size_t n, size_t size)
@@ -281,7 +317,7 @@ void *tw_arena_alloc(struct tw_arena *a, size_t n, size_t size)
 
 	if (__builtin_mul_overflow(n, size, &total) || total > SIZE_MAX - ALIGN - BORDER)
 		return NULL;
-	total = ((total + ALIGN - 1) & ~(size_t)(ALIGN - 1)) + BORDER;
+	total = padded(total);
 	if (!b || b->size - b->used < total) {
 		b = add_block(a, total);
 		if (!b)

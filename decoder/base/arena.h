@@ -39,6 +39,11 @@ char *tw_arena_printf(struct tw_arena *a, const char *fmt, ...)
  * fail. */
 bool tw_arena_fits(const struct tw_arena *a, size_t bytes);
 
+/* Uses the memory of a block from tw_mem_alloc, of `bytes`, for an allocation of `want` bytes: its
+ * pages are in use already, and new ones take the system longer than writing them.  The arena owns
+ * the block; its contents are lost.  It is freed if it is too small. */
+void tw_arena_take(struct tw_arena *a, void *p, size_t bytes, size_t want);
+
 /* Bytes taken from the system so far. */
 size_t tw_arena_bytes(const struct tw_arena *a);
 
@@ -54,6 +59,11 @@ void tw_mem_free(void *p);
 /* The first `bytes` of the block will all be written: the system may use large pages, which cost
  * fewer faults. */
 void tw_mem_will_fill(void *p, size_t bytes);
+/* A block that will be filled from its start, in large pages. */
+void *tw_mem_alloc_to_fill(size_t bytes) __attribute__((alloc_size(1)));
+/* The size nearest to `bytes` at which all of a block can be in large pages; `bytes` if that is
+ * less than one. */
+size_t tw_mem_fill_pages(size_t bytes);
 
 /*
  * A memory account with a limit, for one task.

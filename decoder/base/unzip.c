@@ -65,10 +65,11 @@ struct tw_unzip {
 	char kinds[64];
 };
 
+/* Mostly for the window. */
 static void *zstd_alloc(void *arg, size_t size)
 {
 	(void)arg;
-	return tw_mem_alloc(1, size);
+	return tw_mem_alloc_to_fill(size);
 }
 
 static void zstd_release(void *arg, void *p)

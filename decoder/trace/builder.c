@@ -376,9 +376,12 @@ static uint64_t next_cap(const struct tw_builder *b, const struct track *t)
 	uint64_t left = left_for_calls(b) / size;
 	uint64_t has = t->cap - t->n_spilled;
 	uint64_t more = has * size > LARGE_BYTES ? has / 4 : has;
+	uint64_t bytes;
 
 	if (more < first_records(b))
 		more = first_records(b);
+	bytes = tw_mem_fill_pages((has + more) * sizeof(struct record));
+	more = bytes / sizeof(struct record) - has;
 	return t->cap + (more < left ? more : left);
 }
 
@@ -388,6 +391,7 @@ static bool resize_arrays(struct track *t, uint64_t n)
 
 	if (!records)
 		return false;
+	tw_mem_will_fill(records, n * sizeof *records);
 	t->records.at = records;
 	if (t->cpu_ns) {
 		int64_t *cpu = tw_mem_resize(t->cpu_ns, n, sizeof *cpu);
@@ -460,6 +464,15 @@ void tw_builder_free_records(struct track *t)
 	t->cpu_ns = NULL;
 	t->n = t->cap = 0;
 	tw_spilled_free(t);
+}
+
+void *tw_builder_take_records(struct track *t, size_t *ret_bytes)
+{
+	void *p = t->records.at;
+
+	*ret_bytes = p ? (t->cap - t->n_spilled) * sizeof(struct record) : 0;
+	t->records.at = NULL;
+	return p;
 }
 
 /* The first record with CPU time: earlier ones have none. */

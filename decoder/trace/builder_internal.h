@@ -275,6 +275,8 @@ enum tw_status tw_builder_record(struct tw_builder *b, struct track *t, const st
 /* Changes t->cap, which is at least t->n.  False: b->status is set. */
 bool tw_builder_resize_records(struct tw_builder *b, struct track *t, uint64_t cap);
 void tw_builder_free_records(struct track *t);
+/* Takes the memory of the records in memory; free with tw_mem_free. */
+void *tw_builder_take_records(struct track *t, size_t *ret_bytes);
 /* Makes space for a call that does not fit a record.  False: b->status is set. */
 bool tw_builder_grow_wide(struct tw_builder *b, struct track *t);
 /* Fails with b->status. */

@@ -216,6 +216,21 @@ uint64_t tw_shaper_clipped(const struct tw_shaper *s)
 	return tw_tree_builder_clipped(s->tree);
 }
 
+/* The arena of the tree, in the memory of the records if they were read. */
+static struct tw_arena *tree_arena(const struct tw_shaper *s, struct nest *nest, bool read)
+{
+	const size_t want = tw_tree_builder_nodes(s->tree) * sizeof(struct tw_tree_node);
+	struct tw_arena *a = tw_arena_new(s->builder->limits.max_memory_bytes);
+	size_t bytes = 0;
+	void *records = a && read ? tw_builder_take_records(nest->track, &bytes) : NULL;
+
+	if (read)
+		tw_nest_close(nest);
+	if (records)
+		tw_arena_take(a, records, bytes, want);
+	return a;
+}
+
 enum tw_status tw_shaper_tree(struct tw_shaper *s, struct tw_tree *ret, struct tw_err *err)
 {
 	struct part *p = &s->part;
@@ -223,12 +238,8 @@ enum tw_status tw_shaper_tree(struct tw_shaper *s, struct tw_tree *ret, struct t
 
 	if (st != TW_OK)
 		return st;
-	if (is_long(s)) /* frees memory for the tree */
-		tw_nest_close(&p->own);
-	st = TW_NOMEM;
-	p->arena = tw_arena_new(s->builder->limits.max_memory_bytes);
-	if (p->arena)
-		st = tw_tree_builder_finish(s->tree, p->arena, &p->tree);
+	p->arena = tree_arena(s, &p->own, is_long(s));
+	st = p->arena ? tw_tree_builder_finish(s->tree, p->arena, &p->tree) : TW_NOMEM;
 	if (st != TW_OK)
 		return tw_oom(err);
 	*ret = p->tree;

@@ -393,6 +393,13 @@ static bool prepare(struct writer *w)
 	       tw_builder_sort_notes(w->b) && tw_builder_link_states(w->b);
 }
 
+/* No more records are added, and their memory is also that of call trees. */
+static void shrink_records(struct tw_builder *b, struct track *t)
+{
+	if (t->n > t->n_spilled && t->n < t->cap && !tw_builder_resize_records(b, t, t->n))
+		b->status = TW_OK; /* the array remains as it was */
+}
+
 static enum tw_status close_all(struct tw_builder *b, struct tw_err *err)
 {
 	enum tw_status st = b->status;
@@ -401,6 +408,8 @@ static enum tw_status close_all(struct tw_builder *b, struct tw_err *err)
 		st = tw_builder_close_open(b, &b->tracks[i]);
 	if (st == TW_OK)
 		st = tw_builder_join_tracks(b);
+	for (uint32_t i = 0; st == TW_OK && i < b->n_tracks; i++)
+		shrink_records(b, &b->tracks[i]);
 	if (st != TW_OK) {
 		b->status = st;
 		return tw_builder_fail(b, err);

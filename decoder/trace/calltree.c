@@ -152,6 +152,7 @@ static bool resize(void **p, uint32_t cap, size_t size)
 {
 	void *q = tw_mem_resize(*p, cap, size);
 
+	tw_mem_will_fill(q, cap * size);
 	if (q)
 		*p = q;
 	return q != NULL;
@@ -168,11 +169,18 @@ static bool resize_zeros(void **p, uint32_t from, uint32_t cap, size_t size)
 	return true;
 }
 
+static uint32_t next_cap(const struct tw_tree_builder *b)
+{
+	const size_t bytes = tw_mem_fill_pages((size_t)b->cap * 2 * sizeof *b->nodes);
+
+	return (uint32_t)(bytes / sizeof *b->nodes);
+}
+
 /* Ensures capacity for one more node, and for it and its two siblings in the hash. */
 static bool make_room(struct tw_tree_builder *b)
 {
 	if (b->n == b->cap) {
-		uint32_t cap = b->cap * 2;
+		uint32_t cap = next_cap(b);
 
 		if (!resize((void **)&b->nodes, cap, sizeof *b->nodes) ||
 		        !resize((void **)&b->parents, cap, sizeof *b->parents) ||

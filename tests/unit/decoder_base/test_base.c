@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "decoder/base/arena.h"
 #include "decoder/base/buf.h"
@@ -225,6 +226,57 @@ static void test_lookup(void **state)
 	assert_null(TW_LOOKUP(rows, 2, owned, "c"));
 }
 
+static void test_arena_takes(void **state)
+{
+	enum { BYTES = 4 << 20, WANT = 1 << 20, MAX = 2 << 20 };
+	struct tw_arena *a = tw_arena_new(MAX);
+	uint8_t *p = tw_mem_alloc(BYTES, 1);
+	uint8_t *q;
+
+	(void)state;
+	memset(p, 1, BYTES);
+	tw_arena_take(a, p, BYTES, WANT);
+	assert_in_range(tw_arena_bytes(a), WANT, WANT + 64);
+	q = tw_arena_alloc(a, WANT, 1);
+	assert_non_null(q);
+	memset(q, 2, WANT);
+	assert_in_range(tw_arena_bytes(a), WANT, WANT + 64); /* no other block */
+	assert_non_null(tw_arena_alloc(a, 100, 1));
+	/* too small, and past the limit: freed */
+	tw_arena_take(a, tw_mem_alloc(WANT, 1), WANT, WANT);
+	tw_arena_take(a, tw_mem_alloc(BYTES, 1), BYTES, MAX);
+	tw_arena_take(a, tw_mem_alloc(BYTES, 1), BYTES, SIZE_MAX);
+	assert_in_range(tw_arena_bytes(a), WANT, WANT + (64 << 10));
+	tw_arena_free(a);
+}
+
+static void test_filled_pages(void **state)
+{
+	enum { LARGE = 2 << 20 };
+	size_t bytes = LARGE / 2;
+	uint8_t *p = NULL;
+
+	(void)state;
+	assert_int_equal(tw_mem_fill_pages(0), 0);
+	assert_int_equal(tw_mem_fill_pages(LARGE / 2 + 3), LARGE / 2 + 3);
+	assert_int_equal(tw_mem_fill_pages(SIZE_MAX - 1), SIZE_MAX - 1);
+	for (int i = 1; i <= 4; i++) { /* an array that doubles stays below multiples */
+		bytes = tw_mem_fill_pages(bytes * 2);
+		assert_in_range(
+		        bytes, ((size_t)LARGE << (i - 1)) - 64, ((size_t)LARGE << (i - 1)) - 1);
+		p = tw_mem_resize(p, bytes, 1);
+		assert_non_null(p);
+		tw_mem_will_fill(p, bytes);
+		memset(p + bytes / 2, i, bytes - bytes / 2);
+		assert_int_equal(p[bytes / 2], i);
+	}
+	assert_int_equal(p[LARGE - 100], 1);
+	tw_mem_free(p);
+	p = tw_mem_alloc_to_fill(3 * LARGE);
+	assert_int_equal((uintptr_t)p % LARGE, 0);
+	tw_mem_free(p);
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lookup),
         cmocka_unit_test(test_i64),
@@ -234,6 +286,8 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_varint_round_trip),
         cmocka_unit_test(test_salted_strings),
         cmocka_unit_test(test_arena_fits),
+        cmocka_unit_test(test_arena_takes),
+        cmocka_unit_test(test_filled_pages),
         cmocka_unit_test(test_utf8_clean_replaces_bad_bytes),
         cmocka_unit_test(test_fail_makes_one_line),
 };
