@@ -260,7 +260,7 @@ static const struct {
         {"the inbox", ask_inbox, 0, ""}};
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-static void tell_numbers(const char *path)
+static void print_numbers(const char *path)
 {
 	static const char *const reported[][2] = {
 	        {"sums of groups by day",
@@ -281,7 +281,7 @@ static void tell_numbers(const char *path)
 	bench_must(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, "tracewell") == SQLITE_OK,
 	        "a second connection");
 	for (size_t i = 0; i < sizeof reported / sizeof reported[0]; i++)
-		bench_tell_number(db, reported[i][0], reported[i][1]);
+		bench_print_number(db, reported[i][0], reported[i][1]);
 	(void)sqlite3_close(db);
 }
 
@@ -299,16 +299,16 @@ static void measure(const char *folder, uint64_t n, struct bench_took *took)
 		load(&b, path, n);
 	(void)printf("%8llu ANRs with 3 locks each\n", (unsigned long long)n);
 	if (is_new)
-		bench_tell("counting a report", count(&b, n), &took[ROWS]);
+		bench_print("counting a report", count(&b, n), &took[ROWS]);
 	for (int k = 0; k < ROWS; k++) {
 		const int64_t from = rows[k].days ? DAY0 + DAYS - rows[k].days : DAY0;
 		const struct tw_rollup_filter f = {
 		        "", rows[k].version, "", "", "", "", "", from, DAY0 + DAYS};
 
 		b.filter = &f;
-		bench_tell(rows[k].name, best_of_3(&b, rows[k].ask), &took[k]);
+		bench_print(rows[k].name, best_of_3(&b, rows[k].ask), &took[k]);
 	}
-	tell_numbers(path);
+	print_numbers(path);
 	(void)fflush(stdout);
 	b.c = tw_catalogue_close(b.c);
 }

@@ -268,7 +268,7 @@ static double best_of_3(struct bench *b, int row)
 }
 
 /* What questions read, so that what grows with traces is seen. */
-static void tell_numbers(const struct bench *b)
+static void print_numbers(const struct bench *b)
 {
 	static const char *const reported[][2] = {{"cells", "SELECT count(*) FROM rollup_cell"},
 	        {"cells merged over a day",
@@ -284,7 +284,7 @@ static void tell_numbers(const struct bench *b)
 	        {"MB of postings", "SELECT sum(length(data))/1048576.0 FROM rollup_post"}};
 
 	for (size_t i = 0; i < sizeof reported / sizeof reported[0]; i++)
-		bench_tell_number(tw_db_sqlite(b->db), reported[i][0], reported[i][1]);
+		bench_print_number(tw_db_sqlite(b->db), reported[i][0], reported[i][1]);
 }
 
 static void measure(const char *folder, uint64_t n, struct bench_took *took)
@@ -296,13 +296,13 @@ static void measure(const char *folder, uint64_t n, struct bench_took *took)
 	sim_per_day = (n + SIM_DAYS - 1) / SIM_DAYS;
 	(void)printf("%8llu traces\n", (unsigned long long)n);
 	if (is_new)
-		bench_tell("counting a trace", count(&b, n), &took[ROWS]);
+		bench_print("counting a trace", count(&b, n), &took[ROWS]);
 	add_cells(&b, DAY0); /* what an upgrade left to do */
 	add_trees(&b, DAY0);
 	add_merged(&b, DAY0 + SIM_DAYS - 1);
 	for (int k = 0; k < ROWS; k++)
-		bench_tell(rows[k].name, best_of_3(&b, k), &took[k]);
-	tell_numbers(&b);
+		bench_print(rows[k].name, best_of_3(&b, k), &took[k]);
+	print_numbers(&b);
 	close_all(&b);
 	(void)stat(b.path, &file);
 	(void)printf("    %-36s %12.1f\n", "KB of the catalogue a trace",

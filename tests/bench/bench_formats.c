@@ -634,7 +634,7 @@ static struct times times_of(
 }
 
 /* The lower bound for formats of lines: one pass over the bytes. */
-static double lines_alone(const struct tw_buf *in)
+static double lines_only(const struct tw_buf *in)
 {
 	const uint8_t *p = in->data;
 	const uint8_t *end = in->data + in->len;
@@ -759,7 +759,7 @@ static void report(const struct input *i, const struct tw_buf *in, const char *q
 	        i->name, (double)in->len / MB, (double)in->len / MB / nothing.best,
 	        nothing.best / n * 1e9, nothing.median / n * 1e9, unit,
 	        (double)in->len / MB / file.best, file.best / n * 1e9, file.median / n * 1e9, unit,
-	        nothing.best / file.best * 100, (double)in->len / MB / lines_alone(in),
+	        nothing.best / file.best * 100, (double)in->len / MB / lines_only(in),
 	        peak / 1048576, i->must);
 	if (i->for_peer)
 		report_peer(in, query, file.best);

@@ -131,7 +131,7 @@ static void measure(const char *folder, uint64_t n, struct bench_took *took)
 		load(path, project, n);
 	(void)printf("%8llu traces\n", (unsigned long long)n);
 	for (int k = 0; k < ROWS; k++)
-		bench_tell(rows[k].name, best_of_3(c, project, k), &took[k]);
+		bench_print(rows[k].name, best_of_3(c, project, k), &took[k]);
 	(void)fflush(stdout);
 	c = tw_catalogue_close(c);
 }

@@ -13,7 +13,7 @@
 
 #include "tests/fixtures/shift_sim.h"
 
-enum { DAYS = 42, FIRST_LOOK = 8, WINDOW = 28, CHANGED = 2 };
+enum { DAYS = 42, FIRST_DETECTION = 8, WINDOW = 28, CHANGED = 2 };
 
 struct bench {
 	struct tw_regress_scratch *scratch;
@@ -58,7 +58,7 @@ static void run_one(struct bench *b, const struct sim_series *s, struct reported
 	bool found = false, wrong = false;
 
 	sim_series_make(s, b->made);
-	for (unsigned day = FIRST_LOOK; day < s->days; day++) {
+	for (unsigned day = FIRST_DETECTION; day < s->days; day++) {
 		struct tw_regress_list list;
 
 		look(b, day, &list);
@@ -161,7 +161,7 @@ static size_t leave_days(const struct tw_regress_part *all, size_t n, int64_t fi
 }
 
 /* The new methods found on the morning after `day`. */
-static size_t look_new(struct bench *b, const struct sim_made *method, unsigned day)
+static size_t detect_new(struct bench *b, const struct sim_made *method, unsigned day)
 {
 	static struct tw_regress_total totals[SIM_PARTS_MAX];
 	static struct tw_regress_part parts[SIM_PARTS_MAX];
@@ -201,8 +201,8 @@ static void run_new(
 		s.seed = i + 1;
 		sim_series_make(&s, b->made);
 		make_method(b->made, m, s.seed, &method);
-		for (unsigned day = FIRST_LOOK; day < s.days && !found; day++) {
-			found = look_new(b, &method, day) > 0;
+		for (unsigned day = FIRST_DETECTION; day < s.days && !found; day++) {
+			found = detect_new(b, &method, day) > 0;
 			if (found && day >= from)
 				t.delays[day + 1 - from]++;
 		}

@@ -164,7 +164,7 @@ static void export(struct tw_trace_file *f, bool compress, struct exported *ret)
 }
 
 /* By one thread, whatever cores there are. */
-static double flame_alone(struct tw_trace_file *f, const struct tw_selection *sel)
+static double flame_only(struct tw_trace_file *f, const struct tw_selection *sel)
 {
 	double s;
 
@@ -223,7 +223,7 @@ int main(int argc, char **argv)
 	double top = 0;
 	double bottom = 0;
 	double part = 0;
-	double part_alone = 0;
+	double part_only = 0;
 	double part_bottom = 0;
 	double perfetto = 0;
 	struct tw_err err;
@@ -246,7 +246,7 @@ int main(int argc, char **argv)
 		top = best(top, flame(f, &all, TW_TOP_DOWN));
 		bottom = best(bottom, flame(f, &all, TW_BOTTOM_UP));
 		part = best(part, flame(f, &range, TW_TOP_DOWN));
-		part_alone = best(part_alone, flame_alone(f, &range));
+		part_only = best(part_only, flame_only(f, &range));
 		part_bottom = best(part_bottom, flame(f, &range, TW_BOTTOM_UP));
 		export(f, false, &x);
 		perfetto = best(perfetto, x.all_s);
@@ -263,7 +263,7 @@ int main(int argc, char **argv)
 	        bottom / s);
 	(void)printf("flame, three quarters of the time          %.1f ms = %.2f x by %u threads, "
 	             "%.1f ms = %.2f x by one, bottom-up %.1f ms\n",
-	        part * 1e3, part / s, tw_parallel_threads(), part_alone * 1e3, part_alone / s,
+	        part * 1e3, part / s, tw_parallel_threads(), part_only * 1e3, part_only / s,
 	        part_bottom * 1e3);
 	(void)printf(
 	        "perfetto %.2f M slices/s = %.2f x the scan's time, first bytes after %.1f ms\n",

@@ -23,7 +23,7 @@ void bench_must(bool fine, const char *what)
 	exit(1);
 }
 
-void bench_tell(const char *what, double ms, struct bench_took *io)
+void bench_print(const char *what, double ms, struct bench_took *io)
 {
 	io->first = io->first > 0 ? io->first : ms;
 	io->before = io->before > 0 ? io->before : ms;
@@ -32,7 +32,7 @@ void bench_tell(const char *what, double ms, struct bench_took *io)
 	io->before = ms;
 }
 
-void bench_tell_number(sqlite3 *db, const char *what, const char *sql)
+void bench_print_number(sqlite3 *db, const char *what, const char *sql)
 {
 	sqlite3_stmt *q = NULL;
 

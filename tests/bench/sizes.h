@@ -19,9 +19,9 @@ struct bench_took {
 	double first, before;
 };
 /* Prints it with its ratios to the first and to the previous size. */
-void bench_tell(const char *what, double ms, struct bench_took *io);
+void bench_print(const char *what, double ms, struct bench_took *io);
 /* Prints a number of the database: what there is more of as it grows. */
-void bench_tell_number(sqlite3 *db, const char *what, const char *sql);
+void bench_print_number(sqlite3 *db, const char *what, const char *sql);
 struct bench_plan {
 	uint64_t largest, usual[2]; /* sizes: that may be asked for, and when none is */
 	void (*measure)(const char *folder, uint64_t n, struct bench_took *took);

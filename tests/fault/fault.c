@@ -309,7 +309,7 @@ static bool is_new(uint64_t hash)
 
 /* "libsqlite3.so.0+0x12 of tracewell+0x34 +0x56": where it is asked, and from where in the program.
  */
-static void tell_place(const char *caller, char *out, size_t cap)
+static void print_location(const char *caller, char *out, size_t cap)
 {
 	void *frames[5 * FRAMES] = {NULL};
 	int n = backtrace(frames, 5 * FRAMES);
@@ -328,7 +328,7 @@ static void tell_place(const char *caller, char *out, size_t cap)
 }
 
 /* One failure a round, of a place that had none in an earlier one. */
-static bool falls_on_place(const char *what, const char *caller)
+static bool falls_on_location(const char *what, const char *caller)
 {
 	char about[120] = "";
 	bool is_one;
@@ -338,7 +338,7 @@ static bool falls_on_place(const char *what, const char *caller)
 	looking = true;
 	is_one = is_new(place());
 	if (is_one)
-		tell_place(caller, about, sizeof about);
+		print_location(caller, about, sizeof about);
 	looking = false;
 	return is_one && falls_on(what, about);
 }
@@ -346,7 +346,7 @@ static bool falls_on_place(const char *what, const char *caller)
 static bool lacks_memory(const char *what, const char *caller)
 {
 	return (is_meant(OF_MEMORY) && falls_on(what, "")) ||
-	       (is_meant(OF_MEMORY_PLACES) && falls_on_place(what, caller));
+	       (is_meant(OF_MEMORY_PLACES) && falls_on_location(what, caller));
 }
 
 /* dlsym itself allocates, so these go by the names that glibc gives them. */

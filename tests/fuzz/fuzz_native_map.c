@@ -15,12 +15,12 @@ static enum tw_status push(void *w, const uint8_t *p, size_t n)
 	return tw_native_writer_push(w, p, n, NULL);
 }
 
-static enum tw_status finish(void *w, struct tw_buf *image, uint8_t reported[FUZZ_TOLD_BYTES])
+static enum tw_status finish(void *w, struct tw_buf *image, uint8_t reported[FUZZ_REPORT_BYTES])
 {
 	struct tw_native_stats stats;
 	enum tw_status st;
 
-	_Static_assert(sizeof stats <= FUZZ_TOLD_BYTES, "room for them");
+	_Static_assert(sizeof stats <= FUZZ_REPORT_BYTES, "room for them");
 	memset(&stats, 0, sizeof stats);
 	st = tw_native_writer_finish(w, image, &stats, NULL);
 	memcpy(reported, &stats, sizeof stats);

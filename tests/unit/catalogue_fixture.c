@@ -76,7 +76,7 @@ struct tw_catalogue *catalogue_in(const char *folder)
 	return c;
 }
 
-struct tw_db *catalogue_beside(const char *folder)
+struct tw_db *catalogue_connect(const char *folder)
 {
 	char address[CATALOGUE_ADDRESS];
 	struct tw_db *db = NULL;

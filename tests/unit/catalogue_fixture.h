@@ -19,7 +19,7 @@ struct tw_catalogue *catalogue_in(const char *folder);
 void catalogue_set_mapping(struct tw_catalogue *c, const char *project_id,
         enum tw_mapping_kind kind, const struct tw_build_row *row, struct tw_arena *a);
 /* Opens another connection, for the test's own statements; end it with tw_db_close. */
-struct tw_db *catalogue_beside(const char *folder);
+struct tw_db *catalogue_connect(const char *folder);
 void catalogue_run(struct tw_db *db, const char *sql);
 /* The first column of the first row. */
 int64_t catalogue_number(struct tw_db *db, const char *sql);

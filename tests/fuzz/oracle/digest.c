@@ -183,7 +183,7 @@ static struct tw_str transaction_name(struct tw_sink *s, struct tw_str interface
 	                                                               : TW_STR("");
 }
 
-static void clock_told(struct tw_sink *s, const struct tw_clock *clock)
+static void clock_reported(struct tw_sink *s, const struct tw_clock *clock)
 {
 	digest_of(s)->clock = *clock;
 }
@@ -199,7 +199,7 @@ static void check_json(struct digest *d, struct tw_str json)
 {
 	json_t *o;
 
-	if (!d->look_closely)
+	if (!d->check_fields)
 		return;
 	o = json_loadb(json.ptr, json.len, JSON_REJECT_DUPLICATES, NULL);
 	FUZZ_CHECK(json_is_object(o));
@@ -250,14 +250,14 @@ static const struct tw_sink_ops ops = {
         .thread_process = thread_process,
         .transaction = transaction,
         .transaction_name = transaction_name,
-        .clock = clock_told,
+        .clock = clock_reported,
         .source = source,
         .note = note,
         .document = document,
         .repair = repair,
 };
 
-void digest_begin(struct digest *d, bool look_closely)
+void digest_begin(struct digest *d, bool check_fields)
 {
 	struct digest_handles tracks = d->tracks;
 	struct digest_handles syms = d->syms;
@@ -265,7 +265,7 @@ void digest_begin(struct digest *d, bool look_closely)
 	forget(&tracks);
 	forget(&syms);
 	*d = (struct digest){
-	        .sink = {&ops}, .tracks = tracks, .syms = syms, .look_closely = look_closely};
+	        .sink = {&ops}, .tracks = tracks, .syms = syms, .check_fields = check_fields};
 }
 
 static const char *repairs_differ(const struct digest *a, const struct digest *b)

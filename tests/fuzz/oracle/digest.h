@@ -33,7 +33,7 @@ struct digest {
 	struct tw_err err;
 	const struct tw_format *format;
 	uint64_t bytes;
-	bool look_closely; /* also parse emitted JSON */
+	bool check_fields; /* also parse emitted JSON */
 };
 
 /* How an input is decoded. */
@@ -52,7 +52,7 @@ typedef void (*digest_fn)(struct digest *d, const struct digest_task *t);
 struct tw_limits digest_limits(uint8_t how);
 
 /* Empties it for the next run; its memory is retained. */
-void digest_begin(struct digest *d, bool look_closely);
+void digest_begin(struct digest *d, bool check_fields);
 
 /* Something else that two runs must have in common, in order. */
 void digest_word(struct digest *d, uint64_t word);

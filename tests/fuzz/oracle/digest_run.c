@@ -77,7 +77,7 @@ struct alone {
 	void *state;
 };
 
-static enum tw_status push_alone(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+static enum tw_status push_only(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
 {
 	const struct alone *a = arg;
 
@@ -95,7 +95,7 @@ void digest_format(struct digest *d, const struct digest_task *t)
 	d->format = f;
 	d->status = f->start(alone.state, t->a, &t->limits, &d->sink, &d->err);
 	if (d->status == TW_OK)
-		d->status = digest_feed(t, push_alone, &alone, &d->err);
+		d->status = digest_feed(t, push_only, &alone, &d->err);
 	if (d->status == TW_OK)
 		d->status = f->finish(alone.state, t->cut, &d->err);
 	if (d->status == TW_OK && f->inner) {

@@ -8,7 +8,7 @@
 
 struct made {
 	enum tw_status status;
-	uint8_t reported[FUZZ_TOLD_BYTES];
+	uint8_t reported[FUZZ_REPORT_BYTES];
 	struct tw_buf image;
 };
 

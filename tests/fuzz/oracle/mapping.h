@@ -6,14 +6,14 @@
 #include "decoder/base/buf.h"
 #include "decoder/base/err.h"
 
-enum { FUZZ_TOLD_BYTES = 512 };
+enum { FUZZ_REPORT_BYTES = 512 };
 
 struct fuzz_mapping {
 	void *(*start)(void); /* a writer; NULL: no memory */
 	enum tw_status (*push)(void *writer, const uint8_t *p, size_t n);
 	/* output, zeroed first: the writer's statistics */
 	enum tw_status (*finish)(
-	        void *writer, struct tw_buf *image, uint8_t reported[FUZZ_TOLD_BYTES]);
+	        void *writer, struct tw_buf *image, uint8_t reported[FUZZ_REPORT_BYTES]);
 	void (*stop)(void *writer);
 	/* Asks an image all there is to ask, with pieces of the text for names; false: it is none.
 	 */

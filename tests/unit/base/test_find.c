@@ -19,7 +19,7 @@ static enum tw_find_rank rank(const char *text, const char *name)
 	return tw_find_rank(&f, tw_str_of(name));
 }
 
-static void words_by_their_place(void **state)
+static void words_by_their_position(void **state)
 {
 	static const char parse[] = "com.acme.shop.data.JsonParser.parse";
 
@@ -220,7 +220,7 @@ static void methods_by_their_parameters(void **state)
 
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(methods_by_their_parameters),
-        cmocka_unit_test(words_by_their_place),
+        cmocka_unit_test(words_by_their_position),
         cmocka_unit_test(stars),
         cmocka_unit_test(bounds),
         cmocka_unit_test(typing_errors),

@@ -19,7 +19,7 @@ static struct tw_proxies parsed(const char *text)
 	return p;
 }
 
-static void test_nobody_is_believed_unnamed(void **state)
+static void test_no_proxy_is_trusted_by_default(void **state)
 {
 	struct tw_proxies p = parsed(" , ");
 
@@ -121,7 +121,7 @@ static void test_chains(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nobody_is_believed_unnamed),
+        cmocka_unit_test(test_no_proxy_is_trusted_by_default),
         cmocka_unit_test(test_networks_end),
         cmocka_unit_test(test_what_is_no_network),
         cmocka_unit_test(test_as_many_as_there_may_be),

@@ -54,7 +54,7 @@ static void test_a_large_day_goes_in_steps(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(dir));
 	c = catalogue_in(dir);
-	db = catalogue_beside(dir);
+	db = catalogue_connect(dir);
 	catalogue_run(db, "INSERT INTO anr_day(project_id,day) VALUES('P',20000),('P',20001)");
 	catalogue_run(db, SUMS);
 	for (; more && steps < STEPS; steps++) {

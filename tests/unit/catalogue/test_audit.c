@@ -103,7 +103,7 @@ static void test_each_thread_for_itself(void **state)
 	tw_actor_set(NULL);
 }
 
-static void test_an_entry_tells_all(void **state)
+static void test_an_entry_has_all_fields(void **state)
 {
 	const struct tw_actor ann = {"user", "1", "ann", "10.0.0.1", "req"};
 	struct record *r = *state;
@@ -203,7 +203,7 @@ static void test_forgotten_some_at_a_time(void **state)
 
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_thread_for_itself),
-        WITH_RECORD(test_an_entry_tells_all),
+        WITH_RECORD(test_an_entry_has_all_fields),
         WITH_RECORD(test_a_refusal_leaves_none),
         WITH_RECORD(test_filters),
         WITH_RECORD(test_forgotten_some_at_a_time),

@@ -106,7 +106,7 @@ static void test_round_trip(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(dir));
 	c = catalogue_in(dir);
-	db = catalogue_beside(dir);
+	db = catalogue_connect(dir);
 	catalogue_run(db, "CREATE TABLE row_test(id TEXT PRIMARY KEY, name TEXT, list TEXT,"
 	                  " level BIGINT, signal BIGINT, small BIGINT, ns BIGINT, fits BIGINT,"
 	                  " share_ppm BIGINT, day BIGINT)");

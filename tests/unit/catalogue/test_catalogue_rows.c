@@ -174,7 +174,7 @@ static void test_list_is_parsed_once(void **state)
 	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	assert_non_null(mkdtemp(dir));
 	c = catalogue_in(dir);
-	db = catalogue_beside(dir);
+	db = catalogue_connect(dir);
 	assert_int_equal(tw_cat_query(&q, db, NULL,
 	                         "EXPLAIN SELECT pack FROM rollup_post WHERE cell_id" TW_CAT_AMONG(
 	                                 "?1") " AND project_id" TW_CAT_AMONG_IDS("?2"),

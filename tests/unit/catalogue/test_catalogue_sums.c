@@ -89,7 +89,7 @@ static void write_file(const char *path, const uint8_t *p, size_t n)
 	(void)close(fd);
 }
 
-static enum tw_status tell_rows(struct tw_db *db, const char *table, struct tw_buf *out)
+static enum tw_status dump_rows(struct tw_db *db, const char *table, struct tw_buf *out)
 {
 	sqlite3_stmt *q = NULL;
 	char sql[128];
@@ -110,7 +110,7 @@ static enum tw_status tell_rows(struct tw_db *db, const char *table, struct tw_b
 }
 
 /* All rows of all tables as text, the schema too; NULL when something cannot be read. */
-static char *tell_all(struct tw_catalogue *c)
+static char *dump_all(struct tw_catalogue *c)
 {
 	struct tw_cat_query q;
 	struct tw_buf out;
@@ -120,13 +120,13 @@ static char *tell_all(struct tw_catalogue *c)
 
 	tw_buf_init(&out, FILE_MOST);
 	assert_int_equal(tw_cat_reader(c, &db, NULL), TW_OK);
-	st = tell_rows(db, "sqlite_schema", &out);
+	st = dump_rows(db, "sqlite_schema", &out);
 	if (st == TW_OK)
 		st = tw_cat_query(&q, db, NULL,
 		        "SELECT name FROM sqlite_schema WHERE type='table' ORDER BY name", "");
 	if (st == TW_OK) {
 		while (st == TW_OK && tw_cat_row(&q))
-			st = tell_rows(db, tw_cat_str(&q, 0), &out);
+			st = dump_rows(db, tw_cat_str(&q, 0), &out);
 		st = tw_cat_close_after(&q, st, NULL);
 	}
 	tw_cat_done(c, db);
@@ -147,7 +147,7 @@ static int setup(void **state)
 	fill(f.path);
 	f.bytes = read_file(f.path, &f.n);
 	assert_int_equal(tw_catalogue_open(f.path, &c, NULL), TW_OK);
-	f.reported = tell_all(c);
+	f.reported = dump_all(c);
 	(void)tw_catalogue_close(c);
 	*state = &f;
 	return 0;
@@ -183,7 +183,7 @@ static enum outcome verify(const struct fixture *f, const char *path)
 		return SEEN;
 	}
 	if (tw_catalogue_verify(c, count_one, &wrong, &err) == TW_OK && wrong == 0) {
-		reported = tell_all(c);
+		reported = dump_all(c);
 		o = reported && strcmp(reported, f->reported) == 0 ? HARMLESS : MISSED;
 		free(reported);
 	}

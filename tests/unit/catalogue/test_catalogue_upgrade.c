@@ -88,7 +88,7 @@ static struct tw_catalogue *begin(struct place *p)
 	memcpy(p->dir, "/tmp/tw-upgrade-XXXXXX", sizeof "/tmp/tw-upgrade-XXXXXX");
 	assert_non_null(mkdtemp(p->dir));
 	c = catalogue_in(p->dir);
-	p->beside = catalogue_beside(p->dir);
+	p->beside = catalogue_connect(p->dir);
 	catalogue_run(p->beside, "INSERT INTO project VALUES('p', 'old', 1, 0)");
 	return c;
 }

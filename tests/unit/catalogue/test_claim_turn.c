@@ -243,7 +243,7 @@ static int claims_until(struct model *m, int job, int *decoding)
 }
 
 /* However long the others' queues, a newcomer waits for one decode of each at most. */
-static void test_a_burst_holds_up_nobody(void **state)
+static void test_a_burst_delays_no_other_project(void **state)
 {
 	struct model *m = *state;
 	int decoding;
@@ -741,7 +741,7 @@ static void test_returned_jobs_are_claimed_immediately(void **state)
 
 static const struct CMUnitTest tests[] = {
         TEST(test_turns),
-        TEST(test_a_burst_holds_up_nobody),
+        TEST(test_a_burst_delays_no_other_project),
         TEST(test_huge_traces_hold_up_by_their_share),
         TEST(test_shares_of_several_decoders),
         TEST(test_shares_go_by_the_clock),

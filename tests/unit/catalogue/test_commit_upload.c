@@ -323,7 +323,7 @@ static void upload(struct store *s, const char *text, char ret_id[TW_ID_BYTES], 
 
 enum damage {
 	DAMAGE_NONE,
-	DAMAGE_GONE,
+	DAMAGE_MISSING,
 	DAMAGE_SHORT,
 	DAMAGE_EMPTY,
 	DAMAGE_OTHER,
@@ -336,7 +336,7 @@ static void damage(struct store *s, const char *sha, enum damage how)
 	char path[PATH + 64];
 
 	(void)snprintf(path, sizeof path, "%s/blobs/%.2s/%s", s->dir, sha, sha);
-	if (how == DAMAGE_GONE)
+	if (how == DAMAGE_MISSING)
 		assert_int_equal(unlink(path), 0);
 	if (how == DAMAGE_SHORT)
 		assert_int_equal(truncate(path, 3), 0);

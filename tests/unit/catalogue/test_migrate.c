@@ -131,7 +131,7 @@ static void test_list_is_the_schema(void **state)
 {
 	const char *at = folder();
 	struct tw_catalogue *c = catalogue_in(at);
-	struct tw_db *db = catalogue_beside(at);
+	struct tw_db *db = catalogue_connect(at);
 	char *schema = catalogue_text(db, of_schema);
 
 	(void)state;
@@ -156,7 +156,7 @@ static void test_list_is_in_order(void **state)
 {
 	const char *at = folder();
 	struct tw_catalogue *c = catalogue_in(at);
-	struct tw_db *db = catalogue_beside(at);
+	struct tw_db *db = catalogue_connect(at);
 	struct tw_cat_query q;
 	unsigned n = 0;
 
@@ -200,8 +200,8 @@ static void open_pair(struct pair *p)
 	(void)snprintf(p->to_at, sizeof p->to_at, "%s", folder());
 	p->from = catalogue_in(p->from_at);
 	p->to = catalogue_in(p->to_at);
-	p->source = catalogue_beside(p->from_at);
-	p->target = catalogue_beside(p->to_at);
+	p->source = catalogue_connect(p->from_at);
+	p->target = catalogue_connect(p->to_at);
 	p->rows = (struct tw_migrate_rows){.from = p->from, .to = p->to};
 	p->rows.n = tw_tables_n;
 	p->rows.tables = calloc(p->rows.n, sizeof *p->rows.tables);

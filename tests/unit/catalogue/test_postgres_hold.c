@@ -64,7 +64,7 @@ static void test_a_lost_hold_does_not_write(void **state)
 	(void)state;
 	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	old = catalogue_in("/lost");
-	beside = catalogue_beside("/lost");
+	beside = catalogue_connect("/lost");
 	assert_int_equal(tw_catalogue_serve(old, false, &err), TW_OK);
 	catalogue_run(beside, END_OTHERS);
 	assert_int_equal(tw_catalogue_ping(old, &err),
@@ -90,7 +90,7 @@ static void test_begins_again_after_a_wait(void **state)
 	(void)state;
 	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	c = catalogue_in("/wait");
-	beside = catalogue_beside("/wait");
+	beside = catalogue_connect("/wait");
 	catalogue_run(beside, "BEGIN IMMEDIATE");
 	catalogue_run(beside, "LOCK TABLE project IN EXCLUSIVE MODE");
 	assert_int_equal(tw_catalogue_ping(c, NULL), TW_BUSY);
@@ -229,7 +229,7 @@ static void test_counters(void **state)
 	(void)state;
 	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	c = catalogue_in("/counters");
-	beside = catalogue_beside("/counters");
+	beside = catalogue_connect("/counters");
 	assert_int_equal(tw_catalogue_project(c, "p", project, &is_new, NULL), TW_OK);
 	for (int i = 0; i < 5; i++) {
 		(void)snprintf(key, sizeof key, "%d", i);
@@ -341,7 +341,7 @@ static void test_a_lost_key_is_not_anothers(void **state)
 	(void)state;
 	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	c = catalogue_in("/lost_key");
-	beside = catalogue_beside("/lost_key");
+	beside = catalogue_connect("/lost_key");
 	assert_int_equal(tw_catalogue_key_lock(c, "k", true, &lost, NULL), TW_OK);
 	catalogue_run(beside, END_OTHERS);
 	assert_int_equal(tw_catalogue_key_held(c, "k", lost, &held, NULL), TW_OK);
@@ -365,7 +365,7 @@ static void test_nothing_changes_while_it_is_held(void **state)
 	(void)state;
 	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	c = catalogue_in("/held");
-	beside = catalogue_beside("/held");
+	beside = catalogue_connect("/held");
 	catalogue_run(beside, "SET lock_timeout='200ms'");
 	assert_int_equal(tw_catalogue_block_writers(c, NULL), TW_OK);
 	assert_int_equal(tw_db_run(beside, "UPDATE job SET due_ms=due_ms+1", NULL), TW_BUSY);
@@ -386,7 +386,7 @@ static void *ask_slowly(void *arg)
 	return NULL;
 }
 
-static enum tw_status ask_in_a_hurry(struct tw_db *db)
+static enum tw_status request_on_short_notice(struct tw_db *db)
 {
 	int64_t n = 0;
 	enum tw_status st;
@@ -398,7 +398,7 @@ static enum tw_status ask_in_a_hurry(struct tw_db *db)
 }
 
 /* Sessions that are released immediately, and another one in between. */
-static enum tw_status beside_slow_ones(struct tw_catalogue *c, int n_slow, bool *ret_kept)
+static enum tw_status with_slow_ones(struct tw_catalogue *c, int n_slow, bool *ret_kept)
 {
 	struct tw_db *slow[2], *other;
 	pthread_t threads[2];
@@ -406,7 +406,7 @@ static enum tw_status beside_slow_ones(struct tw_catalogue *c, int n_slow, bool 
 	enum tw_status st;
 
 	assert_int_equal(tw_cat_reader(c, &other, NULL), TW_OK);
-	assert_int_equal(ask_in_a_hurry(other), TW_OK);
+	assert_int_equal(request_on_short_notice(other), TW_OK);
 	session = other->session;
 	for (int i = 0; i < n_slow; i++)
 		assert_int_equal(tw_cat_reader(c, &slow[i], NULL), TW_OK);
@@ -414,7 +414,7 @@ static enum tw_status beside_slow_ones(struct tw_catalogue *c, int n_slow, bool 
 		assert_int_equal(pthread_create(&threads[i], NULL, ask_slowly, slow[i]), 0);
 	for (int i = 0; i < n_slow; i++)
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
-	st = ask_in_a_hurry(other);
+	st = request_on_short_notice(other);
 	*ret_kept = other->session == session;
 	for (int i = 0; i < n_slow; i++)
 		tw_cat_done(c, slow[i]);
@@ -424,7 +424,7 @@ static enum tw_status beside_slow_ones(struct tw_catalogue *c, int n_slow, bool 
 
 /* One slow query delays only its session.  If several are slow, PostgreSQL is treated as
  * unresponsive, and a request with a short deadline is refused immediately. */
-static void test_a_slow_look_up_is_its_own(void **state)
+static void test_a_slow_lookup_delays_only_itself(void **state)
 {
 	const struct timespec pause = {.tv_nsec = 50000000};
 	struct tw_catalogue *c;
@@ -433,9 +433,9 @@ static void test_a_slow_look_up_is_its_own(void **state)
 	(void)state;
 	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	c = catalogue_in("/slow");
-	assert_int_equal(beside_slow_ones(c, 1, &kept), TW_OK);
+	assert_int_equal(with_slow_ones(c, 1, &kept), TW_OK);
 	assert_true(kept);
-	assert_int_equal(beside_slow_ones(c, 2, &kept), TW_BUSY);
+	assert_int_equal(with_slow_ones(c, 2, &kept), TW_BUSY);
 	for (int i = 0; i < 1200 && tw_catalogue_ping(c, NULL) != TW_OK; i++)
 		(void)nanosleep(&pause, NULL); /* until another attempt is allowed */
 	assert_int_equal(tw_catalogue_ping(c, NULL), TW_OK);
@@ -443,7 +443,7 @@ static void test_a_slow_look_up_is_its_own(void **state)
 }
 
 /* With a shortened timeout, the wait for a free connection is shorter than PATIENT_MS. */
-static void test_no_room_in_a_hurry(void **state)
+static void test_no_connection_on_short_notice(void **state)
 {
 	struct tw_db *out[READERS], *more = NULL;
 	struct tw_catalogue *c;
@@ -504,7 +504,7 @@ static void test_prepared_statements(void **state)
 	(void)state;
 	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	c = catalogue_in("/planned");
-	beside = catalogue_beside("/planned");
+	beside = catalogue_connect("/planned");
 	catalogue_run(beside, "CREATE TABLE planned (a integer, b text)");
 	catalogue_run(beside, "INSERT INTO planned VALUES (7, 'x')");
 	assert_int_equal(tw_cat_reader(c, &db, NULL), TW_OK);
@@ -575,8 +575,8 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_key_is_the_same_by_any_address),
         cmocka_unit_test(test_a_lost_key_is_not_anothers),
         cmocka_unit_test(test_nothing_changes_while_it_is_held),
-        cmocka_unit_test(test_a_slow_look_up_is_its_own),
-        cmocka_unit_test(test_no_room_in_a_hurry),
+        cmocka_unit_test(test_a_slow_lookup_delays_only_itself),
+        cmocka_unit_test(test_no_connection_on_short_notice),
 };
 
 UNIT_TESTS("postgres_hold", tests)

@@ -32,7 +32,7 @@ static void set_up(struct both *b)
 	assert_int_equal(tw_catalogue_open(b->path, &b->file, NULL), TW_OK);
 	assert_int_equal(tw_db_sqlite_open(b->path, TW_DB_WRITE, &b->of_file, &room, NULL), TW_OK);
 	b->server = catalogue_in(b->dir);
-	b->of_server = catalogue_beside(b->dir);
+	b->of_server = catalogue_connect(b->dir);
 }
 
 static void tear_down(struct both *b)

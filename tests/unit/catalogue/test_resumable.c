@@ -50,7 +50,7 @@ static int setup(void **state)
 	f = (struct fixture){.dir = "/tmp/tw-resumable-XXXXXX"};
 	assert_non_null(mkdtemp(f.dir));
 	f.c = catalogue_in(f.dir);
-	beside = catalogue_beside(f.dir);
+	beside = catalogue_connect(f.dir);
 	catalogue_run(beside, "INSERT INTO project VALUES('P', 'p', 1, 0)");
 	tw_db_close(beside);
 	f.arena = tw_arena_new(64 << 20);
@@ -280,7 +280,7 @@ static void test_what_goes(void **state)
 static void test_expires(void **state)
 {
 	struct fixture *f = *state;
-	struct tw_db *beside = catalogue_beside(f->dir);
+	struct tw_db *beside = catalogue_connect(f->dir);
 	struct tw_resumable_hold h, c;
 	struct tw_resumable u;
 	bool expired = false;
@@ -463,7 +463,7 @@ static void test_tries_after_the_clock_went_back(void **state)
 {
 	struct fixture *f = *state;
 	const struct tw_throttle_cost ask = {{{7, 1000, 4000}}, 1};
-	struct tw_db *beside = catalogue_beside(f->dir);
+	struct tw_db *beside = catalogue_connect(f->dir);
 	int64_t wait_ms = 0;
 
 	assert_int_equal(tw_catalogue_throttle(f->c, &ask, true, &wait_ms, NULL), TW_OK);

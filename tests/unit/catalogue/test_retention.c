@@ -36,7 +36,7 @@ static void open_store(struct store *s)
 	memcpy(s->dir, "/tmp/tw-keep-XXXXXX", sizeof "/tmp/tw-keep-XXXXXX");
 	assert_non_null(mkdtemp(s->dir));
 	s->c = catalogue_in(s->dir);
-	s->db = catalogue_beside(s->dir);
+	s->db = catalogue_connect(s->dir);
 	s->arena = tw_arena_new(64 << 20);
 }
 

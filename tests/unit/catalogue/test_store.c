@@ -270,7 +270,7 @@ static void test_a_recording_is_once_a_day(void **state)
 		        TW_OK);
 		assert_true(is_new);
 	}
-	db = catalogue_beside(s.dir);
+	db = catalogue_connect(s.dir);
 	catalogue_run(db, "UPDATE trace SET created_ms=created_ms-86300000");
 	assert_int_equal(add_recording(&s, "Pixel", 1000, "", sha_a, again, &is_new), TW_OK);
 	assert_false(is_new); /* not a day yet */
@@ -348,7 +348,7 @@ static void test_a_recording_is_once_over_servers(void **state)
 	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	open_store(&s);
 	assert_int_equal(add_recording(&s, "Pixel", 1, "", sha_a, first, &is_new), TW_OK);
-	db = catalogue_beside(s.dir);
+	db = catalogue_connect(s.dir);
 	catalogue_run(db, "BEGIN IMMEDIATE");
 	catalogue_run(db, "UPDATE trace SET started_ms=2");
 	other = (struct racer){.s = &s};

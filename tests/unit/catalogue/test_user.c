@@ -248,7 +248,7 @@ static void test_what_ends_a_session(void **state)
 /* As if so much time had passed since. */
 static void pass(struct people *p, const char *what)
 {
-	struct tw_db *db = catalogue_beside(p->dir);
+	struct tw_db *db = catalogue_connect(p->dir);
 	char sql[120];
 
 	(void)snprintf(sql, sizeof sql, "UPDATE session SET %s", what);

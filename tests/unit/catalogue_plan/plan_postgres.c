@@ -311,7 +311,7 @@ void plan_on_postgres(const char *dir, char (*statements)[PLAN_SQL], size_t n)
 	if (!catalogue_on_postgres())
 		return;
 	c = catalogue_in(dir);
-	db = catalogue_beside(dir);
+	db = catalogue_connect(dir);
 	for (size_t i = 0; i < n; i++) {
 		if (!is_asked(statements[i]))
 			continue;

@@ -19,7 +19,7 @@
 
 static void make_ready(const char *dir)
 {
-	struct tw_db *db = catalogue_beside(dir);
+	struct tw_db *db = catalogue_connect(dir);
 
 	catalogue_run(db, "/* */ UPDATE trace SET state=2"); /* not one of the server */
 	tw_db_close(db);

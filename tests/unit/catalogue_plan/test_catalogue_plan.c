@@ -639,7 +639,7 @@ static bool take(void *arg, const char *sql)
 
 static void add_literals(struct session *s)
 {
-	struct engines e = {NULL, catalogue_on_postgres() ? catalogue_beside(s->dir) : NULL};
+	struct engines e = {NULL, catalogue_on_postgres() ? catalogue_connect(s->dir) : NULL};
 	const struct plan_literals l = {is_run, take, &e};
 	size_t n, bad;
 

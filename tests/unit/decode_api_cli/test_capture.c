@@ -61,7 +61,7 @@ static const char *reported(
 	return out;
 }
 
-static void test_rules_fit_what_a_device_says(void **state)
+static void test_rules_match_what_a_device_sends(void **state)
 {
 	static const char doc[] =
 	        "{\"rules\":["
@@ -139,7 +139,7 @@ static void test_a_share_is_kept_and_grows(void **state)
 	assert_int_equal(chosen(1, 100, few), 100);
 }
 
-static void test_who_does_not_say_draws(void **state)
+static void test_devices_without_an_id_draw(void **state)
 {
 	json_t *doc = read_doc("{\"max_age_s\":600,\"rules\":[{\"name\":\"r\",\"share\":0.5,"
 	                       "\"record\":{\"max_seconds\":20}}]}");
@@ -216,10 +216,10 @@ static void test_as_many_rules_as_there_may_be(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules_fit_what_a_device_says),
+        cmocka_unit_test(test_rules_match_what_a_device_sends),
         cmocka_unit_test(test_a_days_room_is_kept),
         cmocka_unit_test(test_a_share_is_kept_and_grows),
-        cmocka_unit_test(test_who_does_not_say_draws),
+        cmocka_unit_test(test_devices_without_an_id_draw),
         cmocka_unit_test(test_wrong_rules_are_named),
         cmocka_unit_test(test_as_many_rules_as_there_may_be),
 };

@@ -287,7 +287,7 @@ static void test_native_waits(void **state)
 	        "main sleeps in Nap.nap", "sleeping");
 }
 
-static void test_what_the_kernel_says(void **state)
+static void test_kernel_wait_channels(void **state)
 {
 	static const struct {
 		const char *channel, *verdict, *end;
@@ -389,7 +389,7 @@ static void test_play_console(void **state)
 }
 
 /* Pages of the console of some years wrote the head of each thread twice, with no blank lines. */
-static void test_heads_told_twice(void **state)
+static void test_heads_reported_twice(void **state)
 {
 	struct anr_report r =
 	        anr_read_text("\"main\" tid=1 Blocked \n\"main\" prio=5 tid=1 Blocked\n"
@@ -500,7 +500,7 @@ static void test_system_watchdog(void **state)
 #define LOOK(time, frame)                                                                          \
 	"stack = 01-12 10:10:" time "\r\n\r\n" frame "\r\na.b.Main.go(Main.java:1)\r\n\r\n"
 
-static void test_looks_at_intervals(void **state)
+static void test_dumps_at_intervals(void **state)
 {
 	struct anr_report r = anr_read_text(LOOK("10.000", "a.b.Io.read(Io.java:1)") LOOK(
 	        "10.300", "a.b.Io.read(Io.java:2)") LOOK("10.600", "a.b.Draw.it(Draw.java:1)")
@@ -620,16 +620,16 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_long_chain),
         cmocka_unit_test(test_what_main_does),
         cmocka_unit_test(test_native_waits),
-        cmocka_unit_test(test_what_the_kernel_says),
+        cmocka_unit_test(test_kernel_wait_channels),
         cmocka_unit_test(test_a_lock_wanted_back_is_not_held),
-        cmocka_unit_test(test_heads_told_twice),
+        cmocka_unit_test(test_heads_reported_twice),
         cmocka_unit_test(test_names_of_threads),
         cmocka_unit_test(test_dalvik),
         cmocka_unit_test(test_play_console),
         cmocka_unit_test(test_crashlytics),
         cmocka_unit_test(test_anr_watchdog),
         cmocka_unit_test(test_system_watchdog),
-        cmocka_unit_test(test_looks_at_intervals),
+        cmocka_unit_test(test_dumps_at_intervals),
         cmocka_unit_test(test_waiting_channels_only),
         cmocka_unit_test(test_several_processes),
         cmocka_unit_test(test_who_is_blamed),

@@ -50,7 +50,7 @@ static struct tw_anr_graph graph(const struct tw_anr_node *nodes, uint32_t n,
 	return g;
 }
 
-static void test_nobody_waits(void **state)
+static void test_no_thread_waits(void **state)
 {
 	const struct tw_anr_node nodes[] = {{1, true}, {2, false}};
 	const struct tw_anr_lock locks[] = {has(0, 5)};
@@ -110,7 +110,7 @@ static void test_who_waits_on_it_has_let_go(void **state)
 	assert_int_equal(g.edges[0].to, 1);
 }
 
-static void test_gone_itself_and_unknown(void **state)
+static void test_missing_self_and_unknown_holders(void **state)
 {
 	const struct tw_anr_node nodes[] = {{1, true}, {2, true}, {3, true}};
 	const struct tw_anr_lock locks[] = {wants(0, 9, 77), wants(1, 8, 2), wants(2, 0, 0)};
@@ -267,11 +267,11 @@ static void test_failed_allocations(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nobody_waits),
+        cmocka_unit_test(test_no_thread_waits),
         cmocka_unit_test(test_the_named_holder_is_stronger),
         cmocka_unit_test(test_the_holder_is_found_by_the_object),
         cmocka_unit_test(test_who_waits_on_it_has_let_go),
-        cmocka_unit_test(test_gone_itself_and_unknown),
+        cmocka_unit_test(test_missing_self_and_unknown_holders),
         cmocka_unit_test(test_only_the_first_wait_counts),
         cmocka_unit_test(test_a_deadlock_of_two),
         cmocka_unit_test(test_two_cycles_in_order),

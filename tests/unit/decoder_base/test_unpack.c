@@ -102,7 +102,7 @@ static void tar_entry(struct tw_buf *b, const char *name, char type, const char 
 
 /* --- the output, as text --- */
 
-static enum tw_status say_begin(void *arg, uint32_t index, struct tw_str name, struct tw_err *err)
+static enum tw_status print_begin(void *arg, uint32_t index, struct tw_str name, struct tw_err *err)
 {
 	(void)err;
 	(void)tw_buf_printf(arg, "%u:", index);
@@ -111,13 +111,13 @@ static enum tw_status say_begin(void *arg, uint32_t index, struct tw_str name, s
 	return TW_OK;
 }
 
-static enum tw_status say_data(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+static enum tw_status print_data(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
 {
 	(void)err;
 	return tw_buf_add(arg, p, n);
 }
 
-static enum tw_status say_end(void *arg, bool cut, struct tw_err *err)
+static enum tw_status print_end(void *arg, bool cut, struct tw_err *err)
 {
 	(void)err;
 	return tw_buf_add_str(arg, cut ? TW_STR("!;") : TW_STR(";"));
@@ -126,7 +126,7 @@ static enum tw_status say_end(void *arg, bool cut, struct tw_err *err)
 static enum tw_status unpack(
         const struct tw_buf *in, size_t piece, const struct tw_limits *limits, struct tw_buf *out)
 {
-	static const struct tw_unpack_ops ops = {say_begin, say_data, say_end};
+	static const struct tw_unpack_ops ops = {print_begin, print_data, print_end};
 	struct tw_limits l = limits ? *limits : tw_limits_default();
 	struct tw_arena *a = tw_arena_new(4 << 20);
 	struct tw_unpack *u = tw_unpack_new(a, &l, &ops, out);

@@ -105,7 +105,7 @@ void art_run_done(struct event_log *log, struct tw_buf *b)
 	tw_buf_done(b);
 }
 
-bool art_told(const struct event_log *log, const char *line)
+bool art_reported(const struct event_log *log, const char *line)
 {
 	size_t n = strlen(line);
 

@@ -24,7 +24,7 @@ void art_record3(struct tw_buf *b, unsigned tid, uint32_t word, uint32_t cpu, ui
 void art_run(struct event_log *log, const struct tw_buf *b);
 void art_run_done(struct event_log *log, struct tw_buf *b);
 /* Was this piece of a line emitted? */
-bool art_told(const struct event_log *log, const char *line);
+bool art_reported(const struct event_log *log, const char *line);
 /* The i-th event. */
 void art_check(const struct event_log *log, size_t i, enum tw_ev_kind kind, uint64_t method,
         int64_t ts_ns, int64_t cpu_ns);

@@ -33,7 +33,7 @@ static void test_v1_words(void **state)
 	assert_int_equal(log.clock.mono_base_ns, -1); /* the time of day */
 	assert_int_equal(log.counts[TW_REPAIR_cpu_clock_only], 1);
 	assert_int_equal(log.counts[TW_REPAIR_method_unnamed], 2);
-	assert_true(art_told(&log, "method 3065202736 <unknown 0xb6b34830>"));
+	assert_true(art_reported(&log, "method 3065202736 <unknown 0xb6b34830>"));
 	event_log_done(&log);
 	tw_buf_init(&b, 1 << 16);
 	art_lead(&b, 3, 5, 14); /* the text was lost */
@@ -67,16 +67,16 @@ static void test_text(void **state)
 	/* open calls end with their thread: the rest of each thread was lost separately */
 	assert_int_equal(log.events[4].kind, TW_EV_END_ALL);
 	assert_int_equal(log.events[5].kind, TW_EV_END_ALL);
-	assert_true(art_told(&log, "method 0 com.a.B.zero"));
-	assert_true(art_told(&log, "method 4 com.a.B.four"));
-	assert_true(art_told(&log, "method 8 java.lang.String.eight"));
-	assert_true(art_told(&log, "method 12 <unknown 0xc>"));
-	assert_true(art_told(&log, "1 main\n"));
-	assert_true(art_told(&log, "70007 late one\n"));
-	assert_true(
-	        art_told(&log, "document art {\"clock\":\"dual\",\"data-file-overflow\":\"true\","
-	                       "\"layout\":\"v1\",\"odd line\":\"\",\"pid\":\"77\",\"version\":"
-	                       "\"3\",\"vm\":\"art\",\"x\":\"y=z\"}"));
+	assert_true(art_reported(&log, "method 0 com.a.B.zero"));
+	assert_true(art_reported(&log, "method 4 com.a.B.four"));
+	assert_true(art_reported(&log, "method 8 java.lang.String.eight"));
+	assert_true(art_reported(&log, "method 12 <unknown 0xc>"));
+	assert_true(art_reported(&log, "1 main\n"));
+	assert_true(art_reported(&log, "70007 late one\n"));
+	assert_true(art_reported(&log,
+	        "document art {\"clock\":\"dual\",\"data-file-overflow\":\"true\","
+	        "\"layout\":\"v1\",\"odd line\":\"\",\"pid\":\"77\",\"version\":"
+	        "\"3\",\"vm\":\"art\",\"x\":\"y=z\"}"));
 	assert_int_equal(log.clock.pid, 77);
 	assert_int_equal(log.counts[TW_REPAIR_buffer_overrun], 1);
 	assert_int_equal(log.counts[TW_REPAIR_record_malformed], 1);
@@ -114,7 +114,7 @@ static void test_method_lines(void **state)
 		art_record2(&b, 1, 4, 5);
 		art_run_done(&log, &b);
 		(void)snprintf(want, sizeof want, "method 4 %s\n", rows[i].name);
-		if (!art_told(&log, want))
+		if (!art_reported(&log, want))
 			fail_msg("%s is not %s", rows[i].line, rows[i].name);
 		assert_int_equal(event_log_repairs(&log), 0);
 		event_log_done(&log);
@@ -260,7 +260,8 @@ static void test_empty(void **state)
 	art_run_done(&log, &b);
 	assert_int_equal(log.status, TW_OK); /* a header and nothing else is a trace */
 	assert_int_equal(log.n, 0);
-	assert_true(art_told(&log, "document art {\"layout\":\"header only\",\"version\":\"2\"}"));
+	assert_true(
+	        art_reported(&log, "document art {\"layout\":\"header only\",\"version\":\"2\"}"));
 	event_log_done(&log);
 	tw_buf_init(&b, 1 << 16);
 	art_lead(&b, 0xF3, 1, 14);
@@ -306,9 +307,9 @@ static void test_stream(void **state)
 	art_run(&log, &b);
 	assert_int_equal(log.n, 2);
 	assert_int_equal(event_log_repairs(&log), 0);
-	assert_true(art_told(&log, "method 4 com.a.B.n()V\n")); /* late, and heals */
-	assert_true(art_told(&log, "2 other\n"));
-	assert_true(art_told(&log, "process 1 9"));
+	assert_true(art_reported(&log, "method 4 com.a.B.n()V\n")); /* late, and heals */
+	assert_true(art_reported(&log, "2 other\n"));
+	assert_true(art_reported(&log, "process 1 9"));
 	assert_int_equal(log.clock.pid, 9);
 	event_log_done(&log);
 	art_text(&b, "\n\nmore");
@@ -343,7 +344,7 @@ static void test_sampling(void **state)
 		}
 		art_run_done(&log, &b);
 		assert_int_equal(log.n, 120);
-		assert_int_equal(art_told(&log, "source 2 samples"), !unrolled);
+		assert_int_equal(art_reported(&log, "source 2 samples"), !unrolled);
 		event_log_done(&log);
 	}
 }
@@ -368,8 +369,8 @@ static void test_short_sampling(void **state)
 		for (unsigned i = 1; i < rows[k].samples; i++)
 			art_record2(&b, 1, i % 2 ? 8 | 1 : 8, 50 + 1000 * i);
 		art_run_done(&log, &b);
-		assert_int_equal(art_told(&log, "source"), rows[k].reported != NULL);
-		assert_true(!rows[k].reported || art_told(&log, rows[k].reported));
+		assert_int_equal(art_reported(&log, "source"), rows[k].reported != NULL);
+		assert_true(!rows[k].reported || art_reported(&log, rows[k].reported));
 		event_log_done(&log);
 	}
 }

@@ -83,8 +83,8 @@ static void test_stream(void **state)
 	summary(&b, "dual");
 	art_run_done(&log, &b);
 	check_calls(&log);
-	assert_true(art_told(&log, "4 com.example.Main.step(I)V"));
-	assert_true(art_told(&log, "\"layout\":\"v2-A\""));
+	assert_true(art_reported(&log, "4 com.example.Main.step(I)V"));
+	assert_true(art_reported(&log, "\"layout\":\"v2-A\""));
 	event_log_done(&log);
 }
 
@@ -100,7 +100,7 @@ static void test_numbers_alike(void **state)
 	summary(&b, "dual");
 	art_run_done(&log, &b);
 	check_calls(&log);
-	assert_true(art_told(&log, "4 com.example.Main.step(I)V"));
+	assert_true(art_reported(&log, "4 com.example.Main.step(I)V"));
 	event_log_done(&log);
 }
 
@@ -138,7 +138,7 @@ static void test_file(void **state)
 	assert_int_equal(log.status, TW_OK);
 	art_check(&log, 0, TW_EV_BEGIN, 0, 1000000, 1000000);
 	art_check(&log, 1, TW_EV_END_EARLIER, 0, 1100000, 1100000);
-	assert_true(art_told(&log, "0 <unknown 0x0>"));
+	assert_true(art_reported(&log, "0 <unknown 0x0>"));
 	assert_int_equal(log.counts[TW_REPAIR_input_truncated], 0);
 	assert_int_equal(log.counts[TW_REPAIR_cpu_clock_only], 1);
 	assert_int_equal(log.clock.mono_base_ns, (int64_t)START_US * 1000);

@@ -85,7 +85,7 @@ static void check_six(const struct event_log *log, bool cpu, bool names)
 		art_check(log, i, rows[i].enter ? TW_EV_BEGIN : TW_EV_END_EARLIER,
 		        rows[i].enter || names ? rows[i].method : UNNAMED, rows[i].ns,
 		        cpu ? rows[i].cpu_ns : -1);
-	assert_true(art_told(log, "note unroll 4243 1200000 -1"));
+	assert_true(art_reported(log, "note unroll 4243 1200000 -1"));
 	assert_int_equal(log->clock.mono_base_ns, 123456789000);
 	assert_int_equal(event_log_repairs(log), 0);
 }
@@ -109,7 +109,7 @@ static void test_form_b(void **state)
 	summary_v2(&b, "dual");
 	art_run_done(&log, &b);
 	check_six(&log, true, true);
-	assert_true(art_told(&log, "\"layout\":\"v2-B\""));
+	assert_true(art_reported(&log, "\"layout\":\"v2-B\""));
 	event_log_done(&log);
 	lead_v2(&b, 4, 0);
 	methods_v2(&b);
@@ -171,7 +171,7 @@ static void test_form_c(void **state)
 	art_check(&log, 0, TW_EV_BEGIN, A_PTR, 1000, -1);
 	art_check(&log, 1, TW_EV_BEGIN, B_PTR, 2500, -1);
 	art_check(&log, 2, TW_EV_END_EARLIER, UNNAMED, 900000, -1);
-	assert_true(art_told(&log, "\"layout\":\"v2-C\""));
+	assert_true(art_reported(&log, "\"layout\":\"v2-C\""));
 	event_log_done(&log);
 }
 
@@ -236,7 +236,7 @@ static void test_long_running(void **state)
 	art_check(&log, 1, TW_EV_BEGIN, B_PTR, log.events[0].ts_ns + 1500, -1);
 	art_check(&log, 2, TW_EV_END_EARLIER, UNNAMED, log.events[2].ts_ns, -1);
 	assert_int_equal(log.clock.mono_base_ns, 0);
-	assert_true(art_told(&log, "method 1899143352 com.example.Main.run"));
+	assert_true(art_reported(&log, "method 1899143352 com.example.Main.run"));
 	assert_int_equal(event_log_repairs(&log), 0);
 	event_log_done(&log);
 }
@@ -262,7 +262,7 @@ static void test_counts(void **state)
 	art_check(&log, 4, TW_EV_END_EARLIER, UNNAMED, 3, -1);
 	art_check(&log, 5, TW_EV_END_EARLIER, UNNAMED, 3, -1);
 	assert_int_equal(log.events[6].kind, TW_EV_END_ALL);
-	assert_true(art_told(&log, "source 4243 counts 0"));
+	assert_true(art_reported(&log, "source 4243 counts 0"));
 	assert_int_equal(log.clock.mono_base_ns, -1);
 	event_log_done(&log);
 }

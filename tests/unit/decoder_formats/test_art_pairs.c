@@ -167,10 +167,10 @@ static void test_unroll(void **state)
 	art_record2(&b, 1, ZERO | UNROLL, 30);
 	art_record2(&b, 1, EIGHT | UNROLL, 40); /* began before the trace: it too */
 	art_run(&events, &b);
-	assert_true(art_told(&events, "note unroll 2 30000 -1 0"));
-	assert_true(art_told(&events, "note unroll 2 40000 -1 0"));
-	assert_true(art_told(&events, " com.a.B.zero \n"));
-	assert_true(art_told(&events, " java.lang.String.eight \n"));
+	assert_true(art_reported(&events, "note unroll 2 30000 -1 0"));
+	assert_true(art_reported(&events, "note unroll 2 40000 -1 0"));
+	assert_true(art_reported(&events, " com.a.B.zero \n"));
+	assert_true(art_reported(&events, " java.lang.String.eight \n"));
 	event_log_done(&events);
 	build(&b, &log);
 	is_slice(&log, 1, 0, 9, 31);

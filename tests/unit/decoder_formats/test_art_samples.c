@@ -110,7 +110,7 @@ static void check_event(const struct event_log *log, size_t i, const json_t *wan
 	assert_int_equal(log->events[i].cpu_ns, dual ? cpu_ns : -1);
 	(void)snprintf(line, sizeof line, "method %u %s(", log->events[i].sym - 1,
 	        json_string_value(json_object_get(want, "class_method")));
-	assert_true(art_told(log, line));
+	assert_true(art_reported(log, line));
 }
 
 static void test_expected(void **state)
@@ -158,7 +158,7 @@ struct said { /* one section of it */
 	bool stream, dual;
 	struct tw_str methods[MAX_METHODS]; /* "class name descriptor source" */
 	size_t n_methods;
-	struct said_line {
+	struct expected_line {
 		bool main_thread;
 		unsigned action; /* 0 enter, 1 exit, 2 left by an exception */
 		uint32_t method;
@@ -167,9 +167,9 @@ struct said { /* one section of it */
 };
 
 /* "...>> THREAD CLASS NAME DESCRIPTOR SOURCE", "<<", "<<E" */
-static bool read_said(struct said *s, struct tw_str line)
+static bool read_expected(struct said *s, struct tw_str line)
 {
-	struct said_line *l = &s->lines[s->n];
+	struct expected_line *l = &s->lines[s->n];
 	struct tw_str what;
 
 	while (line.len && line.ptr[0] == '.')
@@ -223,7 +223,7 @@ static void put_records(struct tw_buf *b, const struct said *s)
 	size_t named = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
-		const struct said_line *l = &s->lines[i];
+		const struct expected_line *l = &s->lines[i];
 		uint32_t word = l->method * 4 | l->action;
 		uint32_t wall = (uint32_t)i * STEP_US;
 
@@ -260,9 +260,9 @@ static void put_trace(struct tw_buf *b, const struct said *s)
 }
 
 /* "CLASS.NAME(descriptor...": as it is emitted. */
-static void check_said(const struct event_log *log, const struct said *s, size_t i)
+static void compare_expected(const struct event_log *log, const struct said *s, size_t i)
 {
-	const struct said_line *l = &s->lines[i];
+	const struct expected_line *l = &s->lines[i];
 	struct tw_str rest = s->methods[l->method];
 	struct tw_str class_name = tw_str_split(&rest, ' ');
 	struct tw_str name = tw_str_split(&rest, ' ');
@@ -275,7 +275,7 @@ static void check_said(const struct event_log *log, const struct said *s, size_t
 	(void)snprintf(line, sizeof line, "method %u %.*s.%.*s%.*s\n", l->method * 4,
 	        (int)class_name.len, class_name.ptr, (int)name.len, name.ptr, (int)descriptor.len,
 	        descriptor.ptr);
-	assert_true(art_told(log, line));
+	assert_true(art_reported(log, line));
 }
 
 static void check_section(const struct said *s)
@@ -292,7 +292,7 @@ static void check_section(const struct said *s)
 	assert_int_equal(log.n, s->n);
 	assert_int_equal(event_log_repairs(&log), 0);
 	for (size_t i = 0; i < s->n; i++) {
-		check_said(&log, s, i);
+		compare_expected(&log, s, i);
 		unrolls += s->lines[i].action == 2;
 	}
 	for (size_t i = 0; i + 12 < log.names.len; i++)
@@ -317,7 +317,7 @@ static void test_what_streams_must_contain(void **state)
 		struct tw_str line = tw_str_split(&rest, '\n');
 
 		if (!tw_str_starts(line, TW_STR("*****"))) {
-			(void)read_said(&s, line);
+			(void)read_expected(&s, line);
 			continue;
 		}
 		if (sections++)

@@ -85,7 +85,7 @@ static void test_sections(void **state)
 	assert_int_equal(log.counts[TW_REPAIR_exit_without_enter], 1);
 	assert_int_equal(event_log_repairs(&log), 1);
 	assert_int_equal(log.clock.some_base_ns, ZERO_SECONDS * 1000000000LL);
-	text_told(&log, "12 thread");
+	text_reported(&log, "12 thread");
 	event_log_done(&log);
 }
 
@@ -100,12 +100,12 @@ static void test_spans(void **state)
 	                                        LINE(20, "S|10|open|1") LINE(30, "I|10|now"));
 
 	(void)state;
-	text_told(&log, "note async 13 1000001000 2000 7 14 load {\"pid\":10}");
-	text_told(
+	text_reported(&log, "note async 13 1000001000 2000 7 14 load {\"pid\":10}");
+	text_reported(
 	        &log, "note async 13 1000011000 1000 -1 440 get b {\"pid\":11,\"track\":\"net\"}");
-	text_told(
+	text_reported(
 	        &log, "note async 13 1000010000 4000 -1 364 get a {\"pid\":11,\"track\":\"net\"}");
-	text_told(&log, "note async 13 1000020000 10000 1 662 open {\"pid\":10}");
+	text_reported(&log, "note async 13 1000020000 10000 1 662 open {\"pid\":10}");
 	assert_int_equal(log.counts[TW_REPAIR_exit_without_enter], 2);
 	assert_int_equal(log.counts[TW_REPAIR_enter_without_exit], 1);
 	event_log_done(&log);
@@ -118,11 +118,11 @@ static void test_counters_and_moments(void **state)
 	                        LINE(06, "C|10|queue|x") LINE(07, "I|10|") LINE(08, "N|10|net|"));
 
 	(void)state;
-	text_told(&log, "note counter 0 1000001000 -1 -3 14 queue {\"pid\":10}");
-	text_told(&log, "note counter 0 1000002000 -1 4 86 queue {\"pid\":10}");
-	text_told(&log, "note instant 13 1000003000 -1 0 161 now ");
-	text_told(&log, "note instant 13 1000004000 -1 0 228 retry {\"track\":\"net\"}");
-	text_told(&log, "note instant 13 1000005000 -1 0 301 free words ");
+	text_reported(&log, "note counter 0 1000001000 -1 -3 14 queue {\"pid\":10}");
+	text_reported(&log, "note counter 0 1000002000 -1 4 86 queue {\"pid\":10}");
+	text_reported(&log, "note instant 13 1000003000 -1 0 161 now ");
+	text_reported(&log, "note instant 13 1000004000 -1 0 228 retry {\"track\":\"net\"}");
+	text_reported(&log, "note instant 13 1000005000 -1 0 301 free words ");
 	assert_int_equal(log.counts[TW_REPAIR_line_malformed], 3);
 	event_log_done(&log);
 }
@@ -137,9 +137,9 @@ static void test_process_of_a_thread(void **state)
 	                      "/proc/78/task/13\n");
 
 	(void)state;
-	text_told(&log, "process 12 77");
-	text_told(&log, "process 13 78");
-	text_told(&log, "12 x");
+	text_reported(&log, "process 12 77");
+	text_reported(&log, "process 13 78");
+	text_reported(&log, "12 x");
 	assert_false(memmem(log.names.data, log.names.len, "<...>", 5));
 	event_log_done(&log);
 }
@@ -158,15 +158,15 @@ static void test_facts(void **state)
 	                                LINE(12, "B|10|read:/a:b,size:5") LINE(14, "E"));
 
 	(void)state;
-	text_told(&log,
+	text_reported(&log,
 	        "note contention 13 1000001000 4000 4711 14 monitor {\"owner\":\"Pool (2) worker\","
 	        "\"owner_method\":\"void a.B.c(int, "
 	        "java.lang.String)\",\"owner_source\":\"B.java:12\","
 	        "\"waiters\":3,\"method\":\"int d.E.f()\",\"source\":\"E.java:-1\"}");
-	text_told(&log, "note contention 13 1000008000 1000 99 447 a (b) lock ");
-	text_told(&log, "note thread_created 13 1000010000 -1 12345 616  ");
-	text_told(&log, "note io 13 1000012000 2000 5 764 /a:b {\"call\":\"read\"}");
-	text_told(&log,
+	text_reported(&log, "note contention 13 1000008000 1000 99 447 a (b) lock ");
+	text_reported(&log, "note thread_created 13 1000010000 -1 12345 616  ");
+	text_reported(&log, "note io 13 1000012000 2000 5 764 /a:b {\"call\":\"read\"}");
+	text_reported(&log,
 	        "note contention 13 1000006000 1000 5 285 monitor {\"owner\":\"a\\\\\\\"b\"}");
 	event_log_done(&log);
 }
@@ -192,16 +192,16 @@ static void test_states(void **state)
 	                                 SWITCH(12, 7, "R+", 9) SWITCH(20, 9, "Z", 0));
 
 	(void)state;
-	text_told(&log, "7 a=b pid=3");
-	text_told(&log, "note state 8 1000001000 2000 2 14 running ");
-	text_told(&log, "note state 8 1000003000 2000 -1 154 blocked "
-	                "{\"iowait\":1,\"caller\":\"f+0x1/0x2\"}");
-	text_told(&log, "note wakeup 6 1000005000 -1 7 377 a=b pid=3 ");
-	text_told(&log, "note state 8 1000005000 4000 -1 377 runnable ");
-	text_told(&log, "note state 8 1000009000 3000 2 647 running ");
-	text_told(&log, "note state 8 1000012000 8000 -1 787 runnable ");
-	text_told(&log, "note state 10 1000012000 8000 2 787 running ");
-	text_told(&log, "note state 10 1000020000 0 -1 928 dead ");
+	text_reported(&log, "7 a=b pid=3");
+	text_reported(&log, "note state 8 1000001000 2000 2 14 running ");
+	text_reported(&log, "note state 8 1000003000 2000 -1 154 blocked "
+	                    "{\"iowait\":1,\"caller\":\"f+0x1/0x2\"}");
+	text_reported(&log, "note wakeup 6 1000005000 -1 7 377 a=b pid=3 ");
+	text_reported(&log, "note state 8 1000005000 4000 -1 377 runnable ");
+	text_reported(&log, "note state 8 1000009000 3000 2 647 running ");
+	text_reported(&log, "note state 8 1000012000 8000 -1 787 runnable ");
+	text_reported(&log, "note state 10 1000012000 8000 2 787 running ");
+	text_reported(&log, "note state 10 1000020000 0 -1 928 dead ");
 	assert_int_equal(event_log_repairs(&log), 0);
 	event_log_done(&log);
 }
@@ -223,9 +223,9 @@ static void test_binder(void **state)
 	                                                RECEIVED(7, 15, 99));
 
 	(void)state;
-	text_told(&log, "note binder 9 1000003000 3000 9 215  ");
-	text_told(&log, "note binder 8 1000001000 8000 8 14  ");
-	text_told(&log, "note flow 8 1000010000 2000 9 816  ");
+	text_reported(&log, "note binder 9 1000003000 3000 9 215  ");
+	text_reported(&log, "note binder 8 1000001000 8000 8 14  ");
+	text_reported(&log, "note flow 8 1000010000 2000 9 816  ");
 	assert_int_equal(event_log_repairs(&log), 0);
 	event_log_done(&log);
 }
@@ -238,7 +238,7 @@ static void test_binder_repeated(void **state)
 	                RECEIVED(9, 06, 101) SENT(9, 07, 103, 1, "0x0") RECEIVED(7, 10, 103));
 
 	(void)state;
-	text_told(&log, "note binder 8 1000004000 6000 9 343  ");
+	text_reported(&log, "note binder 8 1000004000 6000 9 343  ");
 	assert_int_equal(event_log_repairs(&log), 0);
 	event_log_done(&log);
 }
@@ -253,9 +253,9 @@ static void test_frequencies(void **state)
 	             "  x-1 [002] 5.000003: cpu_frequency: state=x cpu_id=0\n");
 
 	(void)state;
-	text_told(&log, "note counter 0 1000001000 -1 1804800 14 cpu12 frequency (kHz) ");
-	text_told(&log, "note counter 0 1000002000 -1 6 140 cpu0 highest frequency (kHz) ");
-	text_told(&log, "note counter 0 1000003000 -1 9 215 gpu core ");
+	text_reported(&log, "note counter 0 1000001000 -1 1804800 14 cpu12 frequency (kHz) ");
+	text_reported(&log, "note counter 0 1000002000 -1 6 140 cpu0 highest frequency (kHz) ");
+	text_reported(&log, "note counter 0 1000003000 -1 9 215 gpu core ");
 	assert_int_equal(log.counts[TW_REPAIR_line_malformed], 1);
 	event_log_done(&log);
 }
@@ -281,7 +281,7 @@ static void test_clock(void **state)
 
 	(void)state;
 	assert_int_equal(log.clock.mono_base_ns, 4000000000 + 20499999000);
-	text_told(&log,
+	text_reported(&log,
 	        "note instant 0 1000002000 -1 0 111 clock_sync {\"realtime_ms\":1790000000123}");
 	event_log_done(&log);
 	log = text_run(HEAD LINE(01, "trace_event_clock_sync: parent_ts=0"));

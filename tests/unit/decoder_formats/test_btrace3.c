@@ -79,7 +79,7 @@ static struct event_log run(struct tw_buf *b)
 }
 
 /* "+1@0 -1@5 ": method pointers below 1000 and the names of waits, times in ms. */
-static void is_told(const struct event_log *log, uint32_t tid, const char *want)
+static void is_reported(const struct event_log *log, uint32_t tid, const char *want)
 {
 	char got[1024] = "";
 	size_t len = 0;
@@ -151,8 +151,8 @@ static void test_samples(void **state)
 		record(&b, 5, &records[i]);
 	log = run(&b);
 	assert_int_equal(log.status, TW_OK);
-	is_told(&log, 5, "+1@0 +2@0 +4@0 -4@2 +3@2 -3@3 +0@3 -0@44 -2@44 -1@45 ");
-	is_told(&log, MAIN, "+9@1 -9@2 ");
+	is_reported(&log, 5, "+1@0 +2@0 +4@0 -4@2 +3@2 -3@3 +0@3 -0@44 -2@44 -1@45 ");
+	is_reported(&log, MAIN, "+9@1 -9@2 ");
 	assert_non_null(strstr(event_log_text(&log), "note contention 6 3000000 40000000 -1 "));
 	assert_int_equal(event_log_repairs(&log), 0);
 	event_log_done(&log);
@@ -233,7 +233,7 @@ static void test_release(void **state)
 	record(&b, 5, &records[0]);
 	record(&b, 5, &records[1]);
 	log = run(&b);
-	is_told(&log, 5, "+2@39 -2@79 ");
+	is_reported(&log, 5, "+2@39 -2@79 ");
 	assert_non_null(strstr(event_log_text(&log), "note wakeup 6 39000000 -1 28069 "));
 	assert_non_null(strstr(event_log_text(&log), "note park 28070 0 40000000 -1 "));
 	event_log_done(&log);
@@ -253,7 +253,7 @@ static void test_argument_and_start(void **state)
 	record(&b, 5, &records[0]);
 	record(&b, 5, &records[1]);
 	log = run(&b);
-	is_told(&log, 5, "+2@0 -2@10 +1@10 -1@20 +2@20 -2@30 ");
+	is_reported(&log, 5, "+2@0 -2@10 +1@10 -1@20 +2@20 -2@30 ");
 	assert_int_equal(log.clock.boot_base_ns, 40 * MS);
 	assert_int_equal(log.counts[TW_REPAIR_begin_clamped], 1);
 	event_log_done(&log);
@@ -287,7 +287,7 @@ static void test_bad_records(void **state)
 	}
 	log = run(&b);
 	assert_int_equal(log.status, TW_OK);
-	is_told(&log, 5, "+1@0 -1@22 ");
+	is_reported(&log, 5, "+1@0 -1@22 ");
 	assert_int_equal(log.counts[TW_REPAIR_sample_failed], 2);
 	assert_int_equal(log.counts[TW_REPAIR_impossible_time], 3);
 	assert_int_equal(log.counts[TW_REPAIR_input_corrupt], 1);

@@ -35,7 +35,7 @@ static void test_fields_end_at_nul(void **state)
 	                        LINE(07, "I|10|now\0then"));
 
 	(void)state;
-	text_told(&log, "note counter 0 1000001000 -1 5 14 queue {\"pid\":10}");
+	text_reported(&log, "note counter 0 1000001000 -1 5 14 queue {\"pid\":10}");
 	assert_int_equal(log.n, 2);
 	text_event(&log, 0, TW_EV_BEGIN, 12, 1000002, "x");
 	text_event(&log, 1, TW_EV_END, 12, 1000003, NULL);
@@ -56,7 +56,7 @@ static void test_cookie_of_an_end(void **state)
 	                LINE(05, "H|11|net|any|6") LINE(06, "H|11|net|any|") LINE(07, "H|11||5"));
 
 	(void)state;
-	text_told(&log, "note async 13 1000001000 1000 5 14 a {\"pid\":11,\"track\":\"net\"}");
+	text_reported(&log, "note async 13 1000001000 1000 5 14 a {\"pid\":11,\"track\":\"net\"}");
 	assert_true(memmem(log.names.data, log.names.len, " 2000 6 ", 8) != NULL);
 	assert_int_equal(log.counts[TW_REPAIR_line_malformed], 2);
 	event_log_done(&log);
@@ -92,10 +92,10 @@ static void test_processes_that_differ(void **state)
 
 	(void)state;
 	assert_int_equal(log.status, TW_OK);
-	text_told(&log, "process 13 73");
-	text_told(&log, "process 14 75");
-	text_told(&log, "process 15 80");
-	text_told(&log, "process 17 79");
+	text_reported(&log, "process 13 73");
+	text_reported(&log, "process 14 75");
+	text_reported(&log, "process 15 80");
+	text_reported(&log, "process 17 79");
 	/* 12 was of its process from the start, and 16 has no track, an end of nothing */
 	assert_false(memmem(log.names.data, log.names.len, "process 12", 10));
 	assert_false(memmem(log.names.data, log.names.len, "process 16", 10));

@@ -24,7 +24,7 @@ static struct event_log run(const char *text)
 }
 
 /* Slices as "id@begin+length ", in ms. */
-static void is_told(const struct event_log *log, const char *want)
+static void is_reported(const struct event_log *log, const char *want)
 {
 	char got[1024] = "";
 	size_t len = 0;
@@ -47,7 +47,7 @@ static void test_stack(void **state)
 	(void)state;
 	assert_int_equal(log.status, TW_OK);
 	assert_string_equal(log.format->name, "matrix");
-	is_told(&log, "3@0+450 2@0+500 5@500+200 1048574@0+800 ");
+	is_reported(&log, "3@0+450 2@0+500 5@500+200 1048574@0+800 ");
 	assert_non_null(strstr(event_log_text(&log), "source 2 samples 5000000\n"));
 	assert_non_null(strstr(event_log_text(&log), "note merged 2 0 450000000 4 "));
 	assert_non_null(strstr(event_log_text(&log), "note message 2 0 800000000 800 "));
@@ -84,7 +84,7 @@ static void test_pieces(void **state)
 
 			event_log_run(&log, text, (size_t)n, 0, NULL);
 			assert_int_equal(log.status, TW_OK);
-			is_told(&log, "7@0+5 8@5+5 ");
+			is_reported(&log, "7@0+5 8@5+5 ");
 			assert_int_equal(log.counts[TW_REPAIR_input_corrupt], 1);
 			event_log_done(&log);
 		}
@@ -117,7 +117,7 @@ static void test_odd_stacks(void **state)
 		(void)snprintf(text, sizeof text, EVIL("\"stack\":\"%s\""), rows[i].stack);
 		log = run(text);
 		assert_int_equal(log.status, TW_OK);
-		is_told(&log, rows[i].want);
+		is_reported(&log, rows[i].want);
 		assert_int_equal(log.counts[TW_REPAIR_cost_capped], rows[i].capped);
 		assert_int_equal(log.counts[TW_REPAIR_line_malformed], rows[i].malformed);
 		event_log_done(&log);
@@ -137,7 +137,7 @@ static void test_several(void **state)
 		struct event_log log = run(texts[i]);
 
 		assert_int_equal(log.status, TW_OK);
-		is_told(&log, "1@0+100 2@100+100 3@4000+100 ");
+		is_reported(&log, "1@0+100 2@100+100 3@4000+100 ");
 		event_log_done(&log);
 	}
 }

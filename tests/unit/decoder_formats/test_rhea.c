@@ -101,9 +101,9 @@ static void test_binder_names(void **state)
 	assert_section(
 	        &log, 2, TW_EV_BEGIN, 8, 1000000003, "binder transact[a.b.IKnown:unknown|8]");
 	assert_section(&log, 4, TW_EV_BEGIN, 8, 1000000005, "<rhea-draft>binder transact[broken");
-	text_told(&log,
+	text_reported(&log,
 	        "note binder 9 1000000007 2 -1 235 a.b.IKnown:TRANSACTION_known {\"code\":7}");
-	text_told(&log, "note binder 9 1000000003 1 -1 82 a.b.IKnown:unknown {\"code\":8}");
+	text_reported(&log, "note binder 9 1000000003 1 -1 82 a.b.IKnown:unknown {\"code\":8}");
 	event_log_done(&log);
 }
 
@@ -143,7 +143,7 @@ static void test_hook_names(void **state)
 		        names[i].section);
 		(void)snprintf(line, sizeof line, "note %s", names[i].note);
 		log = run(text, "rhea_atrace");
-		text_told(&log, line);
+		text_reported(&log, line);
 		event_log_done(&log);
 	}
 }
@@ -321,9 +321,9 @@ static void test_binder(void **state)
 
 	(void)state;
 	assert_int_equal(log.status, TW_OK);
-	text_told(&log, "a.b.IThing transaction 1 TRANSACTION_go");
-	text_told(&log, "a.b.IThing transaction 4294967295 LAST");
-	text_told(&log, "a.b.INext transaction 2 z");
+	text_reported(&log, "a.b.IThing transaction 1 TRANSACTION_go");
+	text_reported(&log, "a.b.IThing transaction 4294967295 LAST");
+	text_reported(&log, "a.b.INext transaction 2 z");
 	/* a negative number is a constant, if one of 32 bits: neither a code nor a fault */
 	assert_int_equal(log.counts[TW_REPAIR_line_malformed], 5);
 	assert_false(memmem(log.names.data, log.names.len, " x\n", 3));

@@ -29,7 +29,7 @@ static struct event_log run(const char *text, const struct tw_limits *limits)
 }
 
 /* "+a.B.main0 -leaf5 " with times in ns; names are looked up among the few that tests use. */
-static void is_told(const struct event_log *log, const char *want)
+static void is_reported(const struct event_log *log, const char *want)
 {
 	static const char *const names[] = {"a.B.main", "leaf", "0x7f", "(unknown)"};
 	char got[1024] = "";
@@ -60,8 +60,8 @@ static void test_version_1(void **state)
 	(void)state;
 	assert_int_equal(log.status, TW_OK);
 	assert_string_equal(log.format->name, "sentry");
-	is_told(&log, "+a.B.main10 +leaf10 -leaf20 +0x7f20 -0x7f30 -a.B.main30 "
-	              "+(unknown)40 -(unknown)50 ");
+	is_reported(&log, "+a.B.main10 +leaf10 -leaf20 +0x7f20 -0x7f30 -a.B.main30 "
+	                  "+(unknown)40 -(unknown)50 ");
 	assert_non_null(strstr(event_log_text(&log), "source 8 samples 10\n"));
 	assert_non_null(strstr(event_log_text(&log), "7 main\n"));
 	assert_int_equal(event_log_repairs(&log), 0);
@@ -83,7 +83,7 @@ static void test_bad_samples(void **state)
 
 	(void)state;
 	assert_int_equal(log.status, TW_OK);
-	is_told(&log, "+a.B.main6 +leaf6 -leaf6 -a.B.main6 ");
+	is_reported(&log, "+a.B.main6 +leaf6 -leaf6 -a.B.main6 ");
 	assert_int_equal(log.counts[TW_REPAIR_record_malformed], 8);
 	event_log_done(&log);
 }
@@ -104,7 +104,7 @@ static void test_version_2(void **state)
 
 	(void)state;
 	assert_int_equal(log.status, TW_OK);
-	is_told(&log, "+a.B.main0 +leaf0 -leaf500000000 -a.B.main750000000 ");
+	is_reported(&log, "+a.B.main0 +leaf0 -leaf500000000 -a.B.main750000000 ");
 	assert_non_null(strstr(event_log_text(&log),
 	        "note counter 0 500000000 -1 12 18446744073709551615 cpu_usage.percent \n"));
 	event_log_done(&log);

@@ -19,7 +19,7 @@ struct event_log text_run(const char *text)
 	return log;
 }
 
-void text_told(const struct event_log *log, const char *line)
+void text_reported(const struct event_log *log, const char *line)
 {
 	struct tw_str rest = {(const char *)log->names.data, log->names.len};
 

@@ -13,7 +13,7 @@
 /* Runs it whole and in pieces, which must give the same. */
 struct event_log text_run(const char *text);
 /* One of the emitted lines other than events. */
-void text_told(const struct event_log *log, const char *line);
+void text_reported(const struct event_log *log, const char *line);
 /* The event at `at`; name NULL: none. */
 void text_event(const struct event_log *log, size_t at, enum tw_ev_kind kind, uint32_t tid,
         int64_t ts_us, const char *name);

@@ -29,7 +29,7 @@ static struct tw_builder *builder_of(const struct model *m, uint32_t max_tree_no
 		l.max_tree_nodes = max_tree_nodes;
 	b = tw_builder_new(&l);
 	assert_non_null(b);
-	assert_int_equal(model_tell(m, tw_builder_sink(b), MODEL_RECORDS, NULL), TW_OK);
+	assert_int_equal(model_emit(m, tw_builder_sink(b), MODEL_RECORDS, NULL), TW_OK);
 	return b;
 }
 

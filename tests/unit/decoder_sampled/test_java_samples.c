@@ -27,7 +27,7 @@ static struct event_log run(const char *text)
 }
 
 /* Events of a track as "+a.B.main0 -a.B.main5 ", times in microseconds. */
-static void is_told(const struct event_log *log, uint32_t track, const char *want)
+static void is_reported(const struct event_log *log, uint32_t track, const char *want)
 {
 	static const char *const names[] = {"a.B.main", "a.C.run", "a.D.leaf"};
 	char got[1024] = "";
@@ -56,10 +56,10 @@ static void test_minimal(void **state)
 	assert_int_equal(log.clock.pid, 4711);
 	assert_int_equal(log.clock.boot_base_ns, 1000);
 	assert_int_equal(log.clock.mono_base_ns, -1);
-	is_told(&log, 4712,
+	is_reported(&log, 4712,
 	        "+a.B.main500 +a.C.run500 -a.C.run1000 +a.D.leaf1000 -a.D.leaf1500 "
 	        "-a.B.main1500 ");
-	is_told(&log, 10, "+a.B.main0 +a.C.run0 -a.C.run1000 -a.B.main1000 ");
+	is_reported(&log, 10, "+a.B.main0 +a.C.run0 -a.C.run1000 -a.B.main1000 ");
 	assert_non_null(strstr(event_log_text(&log), "source 4712 samples 500000\n"));
 	assert_non_null(strstr(event_log_text(&log), "4711 main\n"));
 	for (size_t i = 0; i < log.n; i++)
@@ -76,7 +76,7 @@ static void test_bad_samples(void **state)
 
 	(void)state;
 	assert_int_equal(log.status, TW_OK);
-	is_told(&log, 4712, "+a.B.main0 +a.C.run0 -a.C.run500 -a.B.main500 ");
+	is_reported(&log, 4712, "+a.B.main0 +a.C.run0 -a.C.run500 -a.B.main500 ");
 	assert_int_equal(log.n, 4);
 	assert_int_equal(log.counts[TW_REPAIR_record_malformed], 9);
 	event_log_done(&log);
@@ -89,7 +89,7 @@ static void test_two_documents(void **state)
 
 	(void)state;
 	assert_int_equal(log.status, TW_OK);
-	is_told(&log, 4712,
+	is_reported(&log, 4712,
 	        "+a.B.main0 +a.C.run0 -a.C.run1000 -a.B.main1000 +a.B.main3000 +a.C.run3000 "
 	        "-a.C.run3500 -a.B.main3500 ");
 	assert_int_equal(log.counts[TW_REPAIR_sample_gap], 1);
@@ -111,7 +111,7 @@ static void test_block_canary(void **state)
 
 	(void)state;
 	assert_int_equal(log.status, TW_OK);
-	is_told(&log, 2, "+a.B.main50000 +a.C.run50000 -a.C.run100000 -a.B.main150000 ");
+	is_reported(&log, 2, "+a.B.main50000 +a.C.run50000 -a.C.run100000 -a.B.main150000 ");
 	assert_non_null(strstr(event_log_text(&log),
 	        "note message 2 0 300000000 0 18446744073709551615 >>>>> Handler \n"));
 	assert_non_null(strstr(event_log_text(&log), "source 2 samples 50000000\n"));
@@ -176,7 +176,7 @@ static void test_cut(void **state)
 	(void)state;
 	event_log_run_cut(&log, text, sizeof text - 8, NULL);
 	assert_int_equal(log.status, TW_OK);
-	is_told(&log, 4712,
+	is_reported(&log, 4712,
 	        "+a.B.main0 +a.C.run0 -a.C.run500 +a.D.leaf500 -a.D.leaf1000 -a.B.main1000 ");
 	assert_int_equal(log.counts[TW_REPAIR_input_truncated], 1);
 	event_log_done(&log);

@@ -146,7 +146,7 @@ static uint64_t id_of(uint32_t symbol)
 }
 
 /* "+1@0 -1@5 ": symbols of file 0, -1 is "?", times in ms. */
-static void is_told(const struct event_log *log, uint32_t tid, const char *want)
+static void is_reported(const struct event_log *log, uint32_t tid, const char *want)
 {
 	static const uint32_t symbols[] = {0, 1, 2, UINT32_MAX};
 	char got[512] = "";
@@ -184,8 +184,8 @@ static void test_samples(void **state)
 	log = run_ended(&b);
 	assert_int_equal(log.status, TW_OK);
 	assert_string_equal(log.format->name, "simpleperf");
-	is_told(&log, MAIN, "+0@0 +1@1 -1@2 +?@2 -?@3 -0@3 ");
-	is_told(&log, 99, "+2@1 -2@2 ");
+	is_reported(&log, MAIN, "+0@0 +1@1 -1@2 +?@2 -?@3 -0@3 ");
+	is_reported(&log, 99, "+2@1 -2@2 ");
 	assert_int_equal(log.clock.pid, MAIN);
 	assert_true(log.clock.mono_base_ns == START && log.clock.boot_base_ns == -1);
 	says(&log, "4711 com.example\n");
@@ -224,7 +224,7 @@ static void test_off_cpu(void **state)
 			SAMPLE(&b, ms, MAIN, 0);
 		SAMPLE(&b, 500, MAIN, 1, 0);
 		log = run_ended(&b);
-		is_told(&log, MAIN,
+		is_reported(&log, MAIN,
 		        off_cpu ? "+0@0 +1@500 -1@501 -0@501 "
 		                : "+0@0 -0@4 +0@500 +1@500 -1@501 -0@501 ");
 		assert_int_equal(log.counts[TW_REPAIR_sample_gap], !off_cpu);
@@ -257,7 +257,7 @@ static void test_lost(void **state)
 	reported(&b, 15, 1, 1);
 	log = run_ended(&b);
 	assert_int_equal(log.status, TW_OK);
-	is_told(&log, MAIN, "+0@0 -0@0 ");
+	is_reported(&log, MAIN, "+0@0 -0@0 ");
 	assert_int_equal(log.counts[TW_REPAIR_sample_failed], 17 + 1);
 	assert_int_equal(log.counts[TW_REPAIR_impossible_time], 1);
 	assert_int_equal(log.counts[TW_REPAIR_record_malformed], 4);
@@ -281,7 +281,7 @@ static void test_unwinding(void **state)
 	record(&b, 1, &m);
 	tw_buf_done(&m);
 	log = run_ended(&b);
-	is_told(&log, MAIN, "+1@0 -1@0 ");
+	is_reported(&log, MAIN, "+1@0 -1@0 ");
 	assert_int_equal(log.counts[TW_REPAIR_sample_failed], 1);
 	event_log_done(&log);
 }
@@ -305,7 +305,7 @@ static void test_found_again(void **state)
 			                          already inspected */
 			SAMPLE(&b, 1, MAIN, 1, 0);
 			log = run_ended(&b);
-			is_told(&log, MAIN, "+0@0 +1@1 -1@2 -0@2 ");
+			is_reported(&log, MAIN, "+0@0 +1@1 -1@2 -0@2 ");
 			assert_int_equal(log.counts[TW_REPAIR_framing_lost], 1);
 			assert_int_equal(log.offsets[TW_REPAIR_framing_lost], at);
 			assert_int_equal(event_log_repairs(&log), 1);

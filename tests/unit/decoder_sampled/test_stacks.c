@@ -51,7 +51,7 @@ static enum tw_status add(struct run *r, uint32_t track, int64_t ts_ns, const ch
 }
 
 /* Events of a track as "+a0 -a5 ", times in ms. */
-static void is_told(struct run *r, uint32_t track, const char *want)
+static void is_reported(struct run *r, uint32_t track, const char *want)
 {
 	char got[2048] = "";
 	size_t len = 0;
@@ -81,7 +81,7 @@ static void test_difference(void **state)
 	assert_int_equal(add(&r, TRACK, 1 * MS, "mab"), TW_OK);
 	assert_int_equal(add(&r, TRACK, 2 * MS, "mac"), TW_OK);
 	assert_int_equal(add(&r, TRACK, 5 * MS, "m"), TW_OK);
-	is_told(&r, TRACK, "+m0 +a0 +b0 -b2 +c2 -c5 -a5 -m6 ");
+	is_reported(&r, TRACK, "+m0 +a0 +b0 -b2 +c2 -c5 -a5 -m6 ");
 	assert_non_null(strstr((const char *)r.log.names.data, "source 6 samples 1000000\n"));
 	assert_int_equal(event_log_repairs(&r.log), 0);
 	done(&r);
@@ -99,7 +99,7 @@ static void test_middle(void **state)
 	assert_int_equal(add(&r, TRACK, 2 * MS, "mbaaa"), TW_OK);
 	assert_int_equal(add(&r, TRACK, 3 * MS, ""), TW_OK);
 	assert_int_equal(add(&r, TRACK, 4 * MS, "z"), TW_OK);
-	is_told(&r, TRACK,
+	is_reported(&r, TRACK,
 	        "+m0 +a0 +a0 +x0 -x1 -a1 -a1 +b1 +a1 +x1 -x2 +a2 +a2 -a3 -a3 -a3 -b3 -m3 "
 	        "+z4 -z5 ");
 	done(&r);
@@ -140,7 +140,7 @@ static void test_gap(void **state)
 	assert_int_equal(add(&r, TRACK, 0, "m"), TW_OK);
 	assert_int_equal(add(&r, TRACK, 40 * MS, "m"), TW_OK); /* four intervals are none */
 	assert_int_equal(add(&r, TRACK, 40 * MS + 5 * 10 * MS, "ma"), TW_OK);
-	is_told(&r, TRACK, "+m0 -m50 +m90 +a90 -a100 -m100 ");
+	is_reported(&r, TRACK, "+m0 -m50 +m90 +a90 -a100 -m100 ");
 	assert_int_equal(r.log.counts[TW_REPAIR_sample_gap], 1);
 	assert_int_equal(r.log.offsets[TW_REPAIR_sample_gap], 90 * MS);
 	done(&r);
@@ -155,13 +155,13 @@ static void test_gap(void **state)
 
 		assert_int_equal(tw_stacks_add(r.stacks, &s, NULL), TW_OK);
 	}
-	is_told(&r, TRACK, "+m0 -m910 ");
+	is_reported(&r, TRACK, "+m0 -m910 ");
 	assert_int_equal(event_log_repairs(&r.log), 0);
 	done(&r);
 	begin(&r, 0, 0); /* without an interval there are no gaps, and the last has no length */
 	assert_int_equal(add(&r, TRACK, 0, "m"), TW_OK);
 	assert_int_equal(add(&r, TRACK, 90000 * (int64_t)MS, "m"), TW_OK);
-	is_told(&r, TRACK, "+m0 -m90000 ");
+	is_reported(&r, TRACK, "+m0 -m90000 ");
 	assert_int_equal(event_log_repairs(&r.log), 0);
 	done(&r);
 }
@@ -176,7 +176,7 @@ static void test_snapshots(void **state)
 	assert_int_equal(add(&r, TRACK, 0, "m"), TW_OK);
 	assert_int_equal(add(&r, TRACK, 9 * MS, "m"), TW_OK); /* after a gap */
 	assert_int_equal(add(&r, TRACK + 1, 1 * MS, "m"), TW_OK);
-	is_told(&r, TRACK, "+m0 -m1 +m9 -m10 ");
+	is_reported(&r, TRACK, "+m0 -m1 +m9 -m10 ");
 	assert_non_null(strstr((const char *)r.log.names.data, "source 6 samples -1\n"));
 	assert_non_null(strstr((const char *)r.log.names.data, "source 7 samples -1\n"));
 	done(&r);
@@ -184,7 +184,7 @@ static void test_snapshots(void **state)
 	assert_int_equal(add(&r, TRACK, 0, "m"), TW_OK);
 	assert_int_equal(add(&r, TRACK + 1, 1 * MS, "m"), TW_OK);
 	assert_int_equal(add(&r, TRACK + 1, 2 * MS, "m"), TW_OK);
-	is_told(&r, TRACK, "+m0 -m1 ");
+	is_reported(&r, TRACK, "+m0 -m1 ");
 	assert_null(strstr((const char *)r.log.names.data, "samples -1"));
 	done(&r);
 }
@@ -203,9 +203,9 @@ static void test_tracks(void **state)
 			        TW_OK);
 	assert_int_equal(tw_stacks_finish(r.stacks, NULL), TW_OK);
 	(void)snprintf(want, sizeof want, "+a0 +b0 -b1 +b2 -b3 -a4 ");
-	is_told(&r, 1, want);
+	is_reported(&r, 1, want);
 	(void)snprintf(want, sizeof want, "+a0 +b1 -b2 +b3 -b4 -a4 ");
-	is_told(&r, 200, want);
+	is_reported(&r, 200, want);
 	done(&r);
 }
 
@@ -220,7 +220,7 @@ static void test_bad_times(void **state)
 	assert_int_equal(add(&r, TRACK, 2 * MS, "m"), TW_OK);
 	assert_int_equal(add(&r, TRACK, 1 * MS, "x"), TW_OK);
 	assert_int_equal(add(&r, TRACK, 2 * MS, "ma"), TW_OK); /* equal times keep their order */
-	is_told(&r, TRACK, "+m2 +a2 -a3 -m3 ");
+	is_reported(&r, TRACK, "+m2 +a2 -a3 -m3 ");
 	assert_int_equal(r.log.counts[TW_REPAIR_impossible_time], 3);
 	done(&r);
 }
@@ -234,7 +234,7 @@ static void test_depth(void **state)
 	assert_int_equal(add(&r, TRACK, 0, "abc"), TW_OK);
 	assert_int_equal(event_log_repairs(&r.log), 0);
 	assert_int_equal(add(&r, TRACK, 1 * MS, "abcd"), TW_OK);
-	is_told(&r, TRACK, "+a0 +b0 +c0 -c2 -b2 -a2 ");
+	is_reported(&r, TRACK, "+a0 +b0 +c0 -c2 -b2 -a2 ");
 	assert_int_equal(r.log.counts[TW_REPAIR_depth_clipped], 1);
 	done(&r);
 }
@@ -255,7 +255,7 @@ static void test_more_than_a_trace_holds(void **state)
 	assert_int_equal(event_log_repairs(&r.log), 0);
 	assert_int_equal(add(&r, TRACK, 2 * MS, "ae"), TW_OK);
 	assert_int_equal(add(&r, TRACK + 1, 2 * MS, "xyz"), TW_OK);
-	is_told(&r, TRACK, "+a0 +b0 -b1 +c1 +d1 -d2 -c2 -a3 ");
+	is_reported(&r, TRACK, "+a0 +b0 -b1 +c1 +d1 -d2 -c2 -a3 ");
 	assert_int_equal(r.log.counts[TW_REPAIR_slice_limit], 4);
 	assert_int_equal(r.log.offsets[TW_REPAIR_slice_limit], 2 * MS);
 	done(&r);
@@ -271,7 +271,7 @@ static void test_refused_frame(void **state)
 	assert_int_equal(add(&r, TRACK, 0, "a.b"), TW_OK);
 	assert_int_equal(add(&r, TRACK, 1 * MS, "a.c"), TW_OK);
 	assert_int_equal(add(&r, TRACK, 2 * MS, "a"), TW_OK);
-	is_told(&r, TRACK, "+a0 +b0 -b1 +c1 -c2 -a3 ");
+	is_reported(&r, TRACK, "+a0 +b0 -b1 +c1 -c2 -a3 ");
 	done(&r);
 }
 

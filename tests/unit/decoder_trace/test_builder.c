@@ -26,7 +26,7 @@ static struct trace_log build(
 
 	trace_log_init(&log);
 	assert_non_null(b);
-	assert_int_equal(model_tell(m, tw_builder_sink(b), form, &err), TW_OK);
+	assert_int_equal(model_emit(m, tw_builder_sink(b), form, &err), TW_OK);
 	assert_int_equal(tw_builder_write(b, &log.out, &err), TW_OK);
 	assert_null(tw_builder_free(b));
 	return log;
@@ -274,15 +274,15 @@ static void test_memory_share(void **state)
 
 /* Calls that do not fit a record of 16 bytes: long ones, and those hours from the first. */
 enum { HOUR = 3600 };
-static const struct wide_call {
+static const struct long_call {
 	int64_t start_s, dur_s;
 	uint32_t depth;
-} wide_calls[] = {/* in pre-order */
+} long_calls[] = {/* in pre-order */
         {0, 30 * HOUR, 0}, {1 * HOUR, 4 * HOUR, 1}, {2 * HOUR, 1, 2}, {3 * HOUR, 4, 2},
         {3 * HOUR, 2, 3}, {4 * HOUR, 5, 2}, {9 * HOUR, 2, 1}, {25 * HOUR, 3600, 1}};
-enum { WIDE_CALLS = sizeof wide_calls / sizeof *wide_calls };
+enum { LONG_CALLS = sizeof long_calls / sizeof *long_calls };
 
-static void check_wide(struct by_hand *h, bool repaired)
+static void check_long_calls(struct by_hand *h, bool repaired)
 {
 	const int64_t second = 1000000000;
 	struct tw_slice *s;
@@ -290,23 +290,23 @@ static void check_wide(struct by_hand *h, bool repaired)
 
 	assert_int_equal(written(h), TW_OK);
 	s = trace_log_slices(&h->log, 1, 0, &n);
-	assert_int_equal(n, WIDE_CALLS);
+	assert_int_equal(n, LONG_CALLS);
 	for (size_t i = 0; i < n; i++) {
-		assert_int_equal(s[i].start_ns, wide_calls[i].start_s * second + (int64_t)i);
-		assert_int_equal(s[i].dur_ns, wide_calls[i].dur_s * second);
-		assert_int_equal(s[i].depth, wide_calls[i].depth);
+		assert_int_equal(s[i].start_ns, long_calls[i].start_s * second + (int64_t)i);
+		assert_int_equal(s[i].dur_ns, long_calls[i].dur_s * second);
+		assert_int_equal(s[i].depth, long_calls[i].depth);
 	}
 	assert_int_equal(h->log.repairs[TW_REPAIR_order_restored], repaired ? n : 0);
 	assert_int_equal(h->log.repairs[TW_REPAIR_overlap_clipped], 0);
 	trace_log_done(&h->log);
 }
 
-static void tell_wide(struct by_hand *h, uint32_t pid, size_t i)
+static void emit_long_call(struct by_hand *h, uint32_t pid, size_t i)
 {
 	const int64_t second = 1000000000;
 	struct tw_event ev = {.kind = TW_EV_SLICE,
-	        .ts_ns = wide_calls[i].start_s * second + (int64_t)i,
-	        .dur_ns = wide_calls[i].dur_s * second,
+	        .ts_ns = long_calls[i].start_s * second + (int64_t)i,
+	        .dur_ns = long_calls[i].dur_s * second,
 	        .cpu_ns = -1};
 
 	ev.track = h->s->ops->track(h->s, pid, 7, TW_TID_FULL);
@@ -314,28 +314,28 @@ static void tell_wide(struct by_hand *h, uint32_t pid, size_t i)
 	assert_int_equal(h->s->ops->events(h->s, &ev, 1, NULL), TW_OK);
 }
 
-static void test_wide_calls(void **state)
+static void test_long_calls(void **state)
 {
-	static const size_t by_end[WIDE_CALLS] = {2, 4, 3, 5, 1, 6, 7, 0};
+	static const size_t by_end[LONG_CALLS] = {2, 4, 3, 5, 1, 6, 7, 0};
 	struct by_hand h;
 
 	(void)state;
 	begin(&h, NULL);
-	for (size_t i = 0; i < WIDE_CALLS; i++)
-		tell_wide(&h, 1, by_end[i]);
-	check_wide(&h, false);
+	for (size_t i = 0; i < LONG_CALLS; i++)
+		emit_long_call(&h, 1, by_end[i]);
+	check_long_calls(&h, false);
 	begin(&h, NULL);
-	for (size_t i = 0; i < WIDE_CALLS; i++)
-		tell_wide(&h, 1, i);
-	check_wide(&h, true);
+	for (size_t i = 0; i < LONG_CALLS; i++)
+		emit_long_call(&h, 1, i);
+	check_long_calls(&h, true);
 	begin(&h, NULL); /* half of them on a track that turns out to be of the same thread */
-	for (size_t i = 0; i < WIDE_CALLS; i++)
-		tell_wide(&h, i % 2, by_end[i]);
-	check_wide(&h, false);
+	for (size_t i = 0; i < LONG_CALLS; i++)
+		emit_long_call(&h, i % 2, by_end[i]);
+	check_long_calls(&h, false);
 }
 
 /* A symbol past 2^20 does not fit a record either; and a wide call is clipped in its place. */
-static void test_wide_symbols(void **state)
+static void test_large_symbols(void **state)
 {
 	const uint64_t many = (1 << 20) + 10;
 	const int64_t hour = 3600 * INT64_C(1000000000);
@@ -755,8 +755,8 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_depth_limit),
         cmocka_unit_test(test_memory_share),
-        cmocka_unit_test(test_wide_calls),
-        cmocka_unit_test(test_wide_symbols),
+        cmocka_unit_test(test_long_calls),
+        cmocka_unit_test(test_large_symbols),
         cmocka_unit_test(test_full_tree),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_pairs_mended),

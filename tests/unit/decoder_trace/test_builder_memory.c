@@ -78,7 +78,7 @@ static enum tw_status build_dropping(const struct model *m, enum model_form form
 	struct tw_trace_out out = {&ops};
 	struct tw_limits l = tw_limits_default();
 	struct tw_builder *b = tw_builder_new(&l);
-	enum tw_status st = b ? model_tell(m, tw_builder_sink(b), form, NULL) : TW_NOMEM;
+	enum tw_status st = b ? model_emit(m, tw_builder_sink(b), form, NULL) : TW_NOMEM;
 
 	if (st == TW_OK) {
 		tw_builder_sink(b)->ops->thread_name(tw_builder_sink(b), 0, 5, TW_STR("t"));

@@ -60,7 +60,7 @@ static void write_out(struct fixture *f, struct trace_log *log)
 
 /* Emits the records whose bit in `side` is set from a side file, whose clock is SHIFT_NS earlier.
  */
-static void tell_half(const struct fixture *f, const struct model *m, const bool *side, bool now)
+static void emit_half(const struct fixture *f, const struct model *m, const bool *side, bool now)
 {
 	for (size_t i = 0; i < m->n_records; i++) {
 		struct tw_event ev = m->records[i];
@@ -94,10 +94,10 @@ static void test_halves_make_the_whole(void **state)
 	assert_non_null(side);
 	for (size_t i = 0; i < m.n_records; i++)
 		side[i] = test_random(&seed) >> 40 & 1;
-	tell_half(&f, &m, side, false);
+	emit_half(&f, &m, side, false);
 	tw_builder_next_input(f.b);
 	f.sink->ops->clock(f.sink, &(struct tw_clock){0, MONO_NS - SHIFT_NS, -1, 0, 0});
-	tell_half(&f, &m, side, true);
+	emit_half(&f, &m, side, true);
 	write_out(&f, &log);
 	assert_int_equal(log.n_threads, shape.threads);
 	for (uint32_t t = 0; t < shape.threads; t++) {
@@ -270,7 +270,7 @@ static void test_over_before_the_zero(void **state)
 
 /* --- ids and processes --- */
 
-static void test_process_told_late(void **state)
+static void test_process_reported_late(void **state)
 {
 	struct fixture f = start(&(struct tw_clock){0, -1, -1, 0, MONO_NS});
 	struct trace_log log;
@@ -369,7 +369,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_clocks),
         cmocka_unit_test(test_before_the_zero),
         cmocka_unit_test(test_over_before_the_zero),
-        cmocka_unit_test(test_process_told_late),
+        cmocka_unit_test(test_process_reported_late),
         cmocka_unit_test(test_full_id_from_a_side_file),
         cmocka_unit_test(test_transactions),
         cmocka_unit_test(test_without_memory),

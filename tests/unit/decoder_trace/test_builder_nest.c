@@ -47,7 +47,7 @@ static void build(const struct call *calls, size_t n, struct trace_log *log)
 	build_as(false, calls, n, log);
 }
 
-static void is_told(const struct call *calls, size_t n, uint64_t count, uint64_t offset)
+static void is_reported(const struct call *calls, size_t n, uint64_t count, uint64_t offset)
 {
 	struct trace_log log;
 
@@ -61,7 +61,7 @@ static void is_told(const struct call *calls, size_t n, uint64_t count, uint64_t
 #define REPORTED(count, offset, ...)                                                               \
 	do {                                                                                       \
 		static const struct call calls[] = {__VA_ARGS__};                                  \
-		is_told(calls, sizeof calls / sizeof *calls, count, offset);                       \
+		is_reported(calls, sizeof calls / sizeof *calls, count, offset);                   \
 	} while (0)
 
 static void test_offsets(void **state)

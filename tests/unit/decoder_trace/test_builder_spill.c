@@ -121,7 +121,7 @@ static void emit_model(struct tw_builder *b, const void *of)
 {
 	const struct model_input *input = of;
 
-	assert_int_equal(model_tell(input->m, tw_builder_sink(b), input->form, NULL), TW_OK);
+	assert_int_equal(model_emit(input->m, tw_builder_sink(b), input->form, NULL), TW_OK);
 }
 
 static void test_models(void **state)
@@ -199,7 +199,7 @@ static void emit_cpu(struct tw_builder *b, const void *of)
 }
 
 /* Calls that do not fit a record: of hours, and days after the first. */
-static void emit_wide(struct tw_builder *b, const void *of)
+static void emit_long_calls(struct tw_builder *b, const void *of)
 {
 	(void)of;
 	for (int i = 0; i < CALLS; i++) {
@@ -242,7 +242,7 @@ static void test_forms(void **state)
 	same(emit_equal, NULL);
 	same(emit_flat, NULL);
 	same(emit_cpu, NULL);
-	same(emit_wide, NULL);
+	same(emit_long_calls, NULL);
 	same(emit_overlap, &one);
 	same(emit_overlap, &middle);
 	same(emit_overlap, &last);
@@ -360,7 +360,7 @@ static struct failing run_failing(const struct model_input *input, uint32_t writ
 	scratch_begin(&f.s, b, 16 << 10);
 	f.s.fail_write = write;
 	f.s.fail_read = read;
-	(void)model_tell(input->m, tw_builder_sink(b), input->form, NULL);
+	(void)model_emit(input->m, tw_builder_sink(b), input->form, NULL);
 	reported_init(&r);
 	f.st = tw_builder_write(b, &r.out, &f.err);
 	reported_done(&r);
@@ -421,7 +421,7 @@ static void test_no_memory(void **state)
 			scratch_begin(&s, b, 4 << 10);
 			reported_init(&r);
 			tw_mem_fail_at(n);
-			st = model_tell(input.m, tw_builder_sink(b), input.form, NULL);
+			st = model_emit(input.m, tw_builder_sink(b), input.form, NULL);
 			if (st == TW_OK)
 				st = tw_builder_write(b, &r.out, NULL);
 			done = tw_mem_count() < n;

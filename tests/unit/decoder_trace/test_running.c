@@ -152,7 +152,7 @@ static void test_states_are_cpu_time(void **state)
 
 /* The thread's own clock is more exact; states of a small part of it do not cover the rest; counts
  * have no time. */
-static void test_when_states_say_nothing(void **state)
+static void test_states_without_running(void **state)
 {
 	struct tw_builder *b = begun();
 	struct tw_sink *s = tw_builder_sink(b);
@@ -283,7 +283,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_like_a_table),
         cmocka_unit_test(test_covers),
         cmocka_unit_test(test_states_are_cpu_time),
-        cmocka_unit_test(test_when_states_say_nothing),
+        cmocka_unit_test(test_states_without_running),
         cmocka_unit_test(test_without_calls),
         cmocka_unit_test(test_with_calls),
         cmocka_unit_test(test_with_own_states),

@@ -82,7 +82,7 @@ static int setup(void **state)
 	assert_non_null(mkdtemp(s.dir));
 	s.catalogue = catalogue_in(s.dir);
 	s.store = (struct tw_fleet_store){&engine, s.catalogue};
-	s.db = catalogue_beside(s.dir);
+	s.db = catalogue_connect(s.dir);
 	s.until = RULES;
 	assert_int_equal(tw_catalogue_project(s.catalogue, "p", s.project, &is_new, NULL), TW_OK);
 	return 0;
@@ -152,7 +152,7 @@ static enum tw_status look(size_t first, bool *ret_partial)
 	        &(struct tw_alerts_how){first, &deadline, &listener, false}, ret_partial, NULL);
 }
 
-static void look_well(void)
+static void look_healthy(void)
 {
 	bool partial;
 
@@ -180,24 +180,24 @@ static void few_traces_end_nothing(void **state)
 	(void)state;
 	add_rule("a");
 	set_version(0, "1", LEAST - 1, 900);
-	look_well();
+	look_healthy();
 	assert_int_equal(catalogue_number(s.db, "SELECT count(*) FROM alert"), 0);
 	set_version(0, "1", LEAST, 900);
-	look_well();
+	look_healthy();
 	is_now(1, TW_REGRESS_OPEN);
 	set_version(0, "1", LEAST - 1, 900);
-	look_well();
+	look_healthy();
 	is_now(1, TW_REGRESS_OPEN);
 	assert_string_equal(s.taken, "a");
 	set_version(0, "1", LEAST - 1, 500);
-	look_well();
+	look_healthy();
 	is_now(2, TW_REGRESS_FIXED);
 	a_day_later();
 	set_version(0, "1", LEAST - 1, 900);
-	look_well();
+	look_healthy();
 	is_now(2, TW_REGRESS_FIXED);
 	set_version(0, "1", LEAST, 900);
-	look_well();
+	look_healthy();
 	is_now(3, TW_REGRESS_RETURNED);
 }
 
@@ -206,15 +206,15 @@ static void no_traces_end_it(void **state)
 	(void)state;
 	add_rule("a");
 	set_version(0, "1", LEAST, 900);
-	look_well();
+	look_healthy();
 	s.n_versions = 0;
-	look_well();
+	look_healthy();
 	is_now(2, TW_REGRESS_FIXED);
 	a_day_later();
-	look_well();
+	look_healthy();
 	is_now(2, TW_REGRESS_FIXED);
 	set_version(0, "1", LEAST, 900);
-	look_well();
+	look_healthy();
 	is_now(3, TW_REGRESS_RETURNED);
 }
 
@@ -223,17 +223,17 @@ static void larger_versions_do_not_hide_it(void **state)
 	(void)state;
 	add_rule("a");
 	set_version(0, "1", LEAST, 900);
-	look_well();
+	look_healthy();
 	for (size_t i = 1; i < VERSIONS_MAX; i++) {
 		char name[16];
 
 		(void)snprintf(name, sizeof name, "9.%zu", i);
 		set_version(i, name, 10 * (uint64_t)LEAST, 100);
 	}
-	look_well();
+	look_healthy();
 	is_now(1, TW_REGRESS_OPEN);
 	set_version(0, "1", LEAST, 500);
-	look_well();
+	look_healthy();
 	is_now(2, TW_REGRESS_FIXED);
 }
 
@@ -242,7 +242,7 @@ static void later_alerts_do_not_hide_it(void **state)
 	(void)state;
 	add_rule("a");
 	set_version(0, "1", LEAST, 900);
-	look_well();
+	look_healthy();
 	catalogue_run(s.db,
 	        "INSERT INTO alert(project_id,alert_id,rule_id,app,subject,title,trace_id,"
 	        "value_micro,traces,is_over,status,first_ms,last_ms) WITH RECURSIVE n(i) AS"
@@ -250,7 +250,7 @@ static void later_alerts_do_not_hide_it(void **state)
 	        " 'other' || i, rule_id, app, 'other' || i, '', '', 1, 1, 0, 2, first_ms,"
 	        " last_ms+1 FROM alert CROSS JOIN n");
 	set_version(0, "1", LEAST, 500);
-	look_well();
+	look_healthy();
 	is_now(2, TW_REGRESS_FIXED);
 }
 
@@ -299,7 +299,7 @@ static void trying_stores_nothing(void **state)
 	assert_false(is_tried_over("", 1000));
 	assert_int_equal(catalogue_number(s.db, "SELECT count(*) FROM alert"), 0);
 	add_rule("a");
-	look_well();
+	look_healthy();
 	is_now(1, TW_REGRESS_OPEN);
 	id = catalogue_text(s.db, "SELECT rule_id FROM alert_rule");
 	assert_true(is_tried_over(id, 950)); /* not a tenth below */

@@ -51,7 +51,7 @@ static void names_lose_what_compilers_number(void **state)
 	assert_string_equal(out, "a.");
 }
 
-static void bridges_are_told(void **state)
+static void bridges_are_reported(void **state)
 {
 	(void)state;
 	assert_true(tw_anr_frame_is_bridge(TW_STR("a.Main.access$000")));
@@ -243,7 +243,7 @@ static json_t *look(bool reads, const char *method)
 	        "threads", "name", "main", "tid", 1, "state", "Runnable", "frames", frames);
 }
 
-static void samples_tell_the_path_that_half_of_them_share(void **state)
+static void samples_report_the_path_of_half_of_them(void **state)
 {
 	struct tw_arena *a = tw_arena_new(64 << 20);
 	json_t *looks = json_array();
@@ -321,12 +321,12 @@ static void memory_may_be_short(void **state)
 
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_lose_what_compilers_number),
-        cmocka_unit_test(bridges_are_told),
+        cmocka_unit_test(bridges_are_reported),
         cmocka_unit_test(rules_have_bounds),
         cmocka_unit_test(patterns_end),
         cmocka_unit_test(a_holder_is_where_it_took_the_lock),
         cmocka_unit_test(rules_move_and_name),
-        cmocka_unit_test(samples_tell_the_path_that_half_of_them_share),
+        cmocka_unit_test(samples_report_the_path_of_half_of_them),
         cmocka_unit_test(no_document_is_a_cause_too),
         cmocka_unit_test(memory_may_be_short),
 };

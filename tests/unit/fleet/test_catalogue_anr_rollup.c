@@ -576,7 +576,7 @@ static int setup(void **state)
 	}
 	s.c = catalogue_in(s.dir);
 	assert_int_equal(tw_catalogue_project(s.c, "p", s.project, &is_new, NULL), TW_OK);
-	s.db = catalogue_beside(s.dir);
+	s.db = catalogue_connect(s.dir);
 	s.arena = tw_arena_new((size_t)512 << 20);
 	assert_true(sim_rows(s.db, s.project, 0, REPORTS, DAY0));
 	for (size_t i = 0; i < REPORTS; i++) {

@@ -356,7 +356,7 @@ static int setup(void **state)
 		assert_non_null(mkdtemp(s.dir));
 	}
 	s.c = catalogue_in(s.dir);
-	s.db = catalogue_beside(s.dir);
+	s.db = catalogue_connect(s.dir);
 	s.arena = tw_arena_new((size_t)256 << 20);
 	assert_int_equal(tw_catalogue_project(s.c, "p", s.project, &is_new, NULL), TW_OK);
 	assert_true(sim_rows(s.db, s.project, 0, TRACES, DAY0));

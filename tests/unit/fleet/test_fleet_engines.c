@@ -79,7 +79,7 @@ static int setup(void **state)
 		assert_non_null(mkdtemp(s.dir));
 	}
 	s.c = catalogue_in(s.dir);
-	s.db = catalogue_beside(s.dir);
+	s.db = catalogue_connect(s.dir);
 	s.arena = tw_arena_new(ARENA);
 	assert_int_equal(tw_catalogue_project(s.c, "p", s.project, &is_new, NULL), TW_OK);
 	(void)snprintf(url, sizeof url, "clickhouse://%s/engines_%d", host, (int)getpid());

@@ -59,7 +59,7 @@ static int setup(void **state)
 	(void)snprintf(s.dir, sizeof s.dir, "/tmp/tw-pipeline-XXXXXX");
 	assert_non_null(mkdtemp(s.dir));
 	s.catalogue = catalogue_in(s.dir);
-	s.db = catalogue_beside(s.dir);
+	s.db = catalogue_connect(s.dir);
 	for (int i = 0; i < PROJECTS; i++)
 		assert_int_equal(
 		        tw_catalogue_project(s.catalogue, names[i], s.projects[i], &is_new, NULL),

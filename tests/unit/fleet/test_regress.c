@@ -116,7 +116,7 @@ static void test_a_version_that_is_half_mended(void **state)
 enum { SERIES = 150 };
 
 /* Number of series in which it is reported as fixed, of those in which it is found. */
-static size_t said_fixed(struct sim_series s, size_t *ret_found)
+static size_t reported_fixed(struct sim_series s, size_t *ret_found)
 {
 	size_t fixed = 0;
 
@@ -150,7 +150,7 @@ static void test_later_versions_that_are_as_slow(void **state)
 		s.days = days[i];
 		for (size_t k = 0; k < sizeof changes / sizeof *changes; k++) {
 			s.by_version = changes[k];
-			fixed += said_fixed(s, &found);
+			fixed += reported_fixed(s, &found);
 			all += found;
 		}
 		print_message("%u days: %zu of %zu are said to be fixed\n", days[i], fixed, all);
@@ -160,7 +160,7 @@ static void test_later_versions_that_are_as_slow(void **state)
 }
 
 /* The cost of such certainty: how many fixed ones are reported by then. */
-static void test_a_fix_is_told_in_time(void **state)
+static void test_a_fix_is_reported_in_time(void **state)
 {
 	static const unsigned traces[] = {100, 200};
 	struct sim_series s = usual;
@@ -174,7 +174,7 @@ static void test_a_fix_is_told_in_time(void **state)
 
 		s.traces_a_day = traces[i];
 		for (s.days = 46; s.days <= 52; s.days += 6) {
-			fixed = said_fixed(s, &found);
+			fixed = reported_fixed(s, &found);
 			print_message("%u a day, %u days of it: %zu of %zu\n", traces[i],
 			        s.days - 42, fixed, found);
 		}
@@ -312,7 +312,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_version_that_is_mended),
         cmocka_unit_test(test_a_version_that_is_half_mended),
         cmocka_unit_test(test_later_versions_that_are_as_slow),
-        cmocka_unit_test(test_a_fix_is_told_in_time),
+        cmocka_unit_test(test_a_fix_is_reported_in_time),
         cmocka_unit_test(test_a_day),
         cmocka_unit_test(test_thresholds),
         cmocka_unit_test(test_too_small_to_matter),

@@ -54,7 +54,7 @@ static int setup(void **state)
 	assert_int_equal(tw_catalogue_project(s.c, "p", s.project, &is_new, NULL), TW_OK);
 	s.store = tw_fleet_embedded_new(s.c);
 	assert_non_null(s.store);
-	s.db = catalogue_beside(s.dir);
+	s.db = catalogue_connect(s.dir);
 	assert_true(sim_load(s.c, s.db, s.project, 0, TRACES, DAY0));
 	s.arena = tw_arena_new(64 << 20);
 	/* the method is one of two hundred: its share of a start is small */
@@ -106,7 +106,7 @@ static bool soon(void *arg)
 	return (*left)-- == 0;
 }
 
-static void test_a_look_ends_in_time(void **state)
+static void test_a_detection_ends_in_time(void **state)
 {
 	struct session *s = *state;
 	unsigned left = 10;
@@ -188,7 +188,7 @@ static void test_triage_changes_all_or_none(void **state)
 	}
 }
 
-static void test_what_people_say_stays(void **state)
+static void test_decisions_of_people_stay(void **state)
 {
 	struct session *s = *state;
 	struct tw_triage triage = {TW_REGRESS_ACKNOWLEDGED, "", "ann", "looking", 5000};
@@ -332,7 +332,7 @@ static void test_a_persons_version_stays(void **state)
 }
 
 /* The day moves by some from look to look. */
-static void test_days_that_were_said(void **state)
+static void test_days_that_were_reported(void **state)
 {
 	struct session *s = *state;
 	const struct tw_triage open = {TW_REGRESS_OPEN, "", "", "", 0};
@@ -426,15 +426,15 @@ static void test_intervals_of_days(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_look_ends_in_time),
+        cmocka_unit_test(test_a_detection_ends_in_time),
         cmocka_unit_test(test_the_slower_method_is_found),
         cmocka_unit_test(test_looking_again_finds_the_same),
         cmocka_unit_test(test_triage_changes_all_or_none),
-        cmocka_unit_test(test_what_people_say_stays),
+        cmocka_unit_test(test_decisions_of_people_stay),
         cmocka_unit_test(test_fixed_and_back),
         cmocka_unit_test(test_who_opens_it_again_is_not_overruled),
         cmocka_unit_test(test_a_persons_version_stays),
-        cmocka_unit_test(test_days_that_were_said),
+        cmocka_unit_test(test_days_that_were_reported),
         cmocka_unit_test(test_days_that_are_near_are_one),
         cmocka_unit_test(test_intervals_of_days),
 };

@@ -69,7 +69,7 @@ static struct tw_regress_found find_one(void)
 	return w.found.of[0];
 }
 
-static void a_new_one_is_told(void **state)
+static void a_new_method_is_reported(void **state)
 {
 	struct tw_regress_found r;
 
@@ -116,7 +116,7 @@ static void what_is_old_is_not_new(void **state)
 	assert_int_equal(find(), 0);
 }
 
-static void what_is_little_is_not_told(void **state)
+static void small_methods_are_not_reported(void **state)
 {
 	(void)state;
 	make((const unsigned[]){0, 18, 18}, MS / 2); /* half a per cent */
@@ -131,7 +131,7 @@ static void what_is_little_is_not_told(void **state)
 }
 
 /* Where the version before may have it without anybody knowing. */
-static void what_cannot_be_known_is_not_said(void **state)
+static void unknown_changes_are_not_reported(void **state)
 {
 	(void)state;
 	make((const unsigned[]){0, 18, 18}, 12 * MS);
@@ -176,11 +176,11 @@ static void most_of_a_version_is_something_else(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_new_one_is_told),
+        cmocka_unit_test(a_new_method_is_reported),
         cmocka_unit_test(a_later_version_without_it_fixes_it),
         cmocka_unit_test(what_is_old_is_not_new),
-        cmocka_unit_test(what_is_little_is_not_told),
-        cmocka_unit_test(what_cannot_be_known_is_not_said),
+        cmocka_unit_test(small_methods_are_not_reported),
+        cmocka_unit_test(unknown_changes_are_not_reported),
         cmocka_unit_test(most_of_a_version_is_something_else),
 };
 

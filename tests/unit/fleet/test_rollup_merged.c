@@ -214,7 +214,7 @@ static int setup(void **state)
 	}
 	s.c = catalogue_in(s.dir);
 	assert_int_equal(tw_catalogue_project(s.c, "p", s.project, &is_new, NULL), TW_OK);
-	s.db = catalogue_beside(s.dir);
+	s.db = catalogue_connect(s.dir);
 	s.arena = tw_arena_new((size_t)512 << 20);
 	parts.catalogue = s.c; /* adding up needs no files */
 	s.folder = tw_rollup_worker_new(&parts);

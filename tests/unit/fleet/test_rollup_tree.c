@@ -246,7 +246,7 @@ static uint32_t numbered(
 enum { MAIN, POOL, A, B, X, NUMBERS };
 
 /* main { A 100 { X 80 { X 50 { B 30 }  A 20 { X 15 { B 15 } } } }  B 7 }, pool { X 9 } */
-static void test_callers_are_told_once(void **state)
+static void test_callers_are_reported_once(void **state)
 {
 	struct tw_rollup_tree t = {.arena = tw_arena_new(ARENA)};
 	const uint8_t wanted[NUMBERS] = {[X] = 1}, none[NUMBERS] = {0};
@@ -349,7 +349,7 @@ static void test_any_bytes_are_safe(void **state)
 	free_tree(&out);
 }
 
-static void test_lack_of_memory_is_told(void **state)
+static void test_lack_of_memory_is_reported(void **state)
 {
 	struct tw_arena *a = tw_arena_new(ARENA);
 	struct tw_rollup_tree t = {.arena = a};
@@ -413,12 +413,12 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sums_are_those_of_the_traces),
         cmocka_unit_test(test_what_is_dropped_stays_in_its_caller),
         cmocka_unit_test(test_a_graph_adds_up),
-        cmocka_unit_test(test_callers_are_told_once),
+        cmocka_unit_test(test_callers_are_reported_once),
         cmocka_unit_test(test_names_of_threads),
         cmocka_unit_test(test_many_names_of_threads),
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_any_bytes_are_safe),
-        cmocka_unit_test(test_lack_of_memory_is_told),
+        cmocka_unit_test(test_lack_of_memory_is_reported),
 };
 
 UNIT_TESTS_WITH("rollup_tree", tests, setup, teardown)

@@ -53,7 +53,7 @@ static int setup(void **state)
 	s.c = catalogue_in(s.dir);
 	assert_int_equal(tw_catalogue_project(s.c, "p", s.project, &is_new, NULL), TW_OK);
 	assert_int_equal(tw_catalogue_project(s.c, "q", s.other, &is_new, NULL), TW_OK);
-	s.db = catalogue_beside(s.dir);
+	s.db = catalogue_connect(s.dir);
 	s.arena = tw_arena_new(256 << 20);
 	parts.catalogue = s.c;
 	s.folder = tw_rollup_worker_new(&parts);
@@ -357,7 +357,7 @@ static void test_what_may_pass_is_tried_again(void **state)
 }
 
 /* A folder without a file for any trace gives each of them up, one after the other. */
-static void test_rebuild_finds_what_no_cell_tells(void **state)
+static void test_rebuild_finds_traces_of_no_cell(void **state)
 {
 	struct session *s = *state;
 	struct tw_rollup_reset sums;
@@ -467,7 +467,7 @@ static void test_two_mappings_at_once(void **state)
 }
 
 /* Who counts a trace read the mapping; another came, and has named all there was. */
-static void test_names_of_a_mapping_that_is_gone_are_given_again(void **state)
+static void test_names_of_a_deleted_mapping_are_reused(void **state)
 {
 	struct session *s = *state;
 	const struct tw_rollup_naming late = {77, "b831", "", "#77", "old.name", "", true};
@@ -491,11 +491,11 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_projects_take_turns),
         cmocka_unit_test(test_projects_with_results_are_served),
         cmocka_unit_test(test_what_may_pass_is_tried_again),
-        cmocka_unit_test(test_rebuild_finds_what_no_cell_tells),
+        cmocka_unit_test(test_rebuild_finds_traces_of_no_cell),
         cmocka_unit_test(test_names_that_nothing_uses_go),
         cmocka_unit_test(test_long_names_are_bounded_and_apart),
         cmocka_unit_test(test_two_mappings_at_once),
-        cmocka_unit_test(test_names_of_a_mapping_that_is_gone_are_given_again),
+        cmocka_unit_test(test_names_of_a_deleted_mapping_are_reused),
 };
 
 UNIT_TESTS_WITH("rollup_turn", tests, setup, teardown)

@@ -179,7 +179,7 @@ static void equal_questions_share_one_child(void **state)
 	forget_all();
 }
 
-static void what_ended_is_asked_anew(void **state)
+static void a_finished_query_runs_again(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 2; i++) {
@@ -286,7 +286,7 @@ static void patience_is_each_ones_own(void **state)
 
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(equal_questions_share_one_child, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_ended_is_asked_anew, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_finished_query_runs_again, setup, teardown),
         cmocka_unit_test_setup_teardown(a_failure_is_shared_in_its_words, setup, teardown),
         cmocka_unit_test_setup_teardown(projects_take_turns, setup, teardown),
         cmocka_unit_test_setup_teardown(who_is_one_too_many_hears_it_at_once, setup, teardown),

@@ -139,12 +139,12 @@ static enum tw_status stream(struct tw_req *r, struct tw_err *err)
 }
 
 /* A stream without end, whose helper thread continues after the client has disconnected. */
-static _Atomic bool client_gone;
+static _Atomic bool client_disconnected;
 
 static void take_memory(void *arg)
 {
 	(void)arg;
-	while (!client_gone)
+	while (!client_disconnected)
 		(void)usleep(1000);
 	tw_mem_free(tw_mem_alloc(8 << 20, 1));
 }
@@ -456,7 +456,7 @@ static void wait_for(_Atomic int *n, int want)
 	assert_int_equal(*n, want);
 }
 
-static void test_client_gone_half_way(void **state)
+static void test_client_disconnects_half_way(void **state)
 {
 	struct fixture *f = *state;
 	int before = aborted, first = begun;
@@ -645,18 +645,18 @@ static void test_helper_outlives_its_request(void **state)
 	int fd;
 
 	tw_parallel_set_cores(2);
-	client_gone = false;
+	client_disconnected = false;
 	fd = dial(f);
 	say(fd, "GET /endless HTTP/1.1\r\n" HOST "\r\n");
 	assert_int_equal(recv(fd, &c, 1, 0), 1);
 	(void)close(fd);
 	wait_for_metric(f, "tracewell_requests_open 0\n");
-	client_gone = true;
+	client_disconnected = true;
 	wait_for_metric(f, "tracewell_response_memory_bytes 0\n");
 	tw_parallel_set_cores(0);
 }
 
-static void test_no_answer_is_a_bug_told(void **state)
+static void test_no_response_is_a_reported_bug(void **state)
 {
 	struct fixture *f = *state;
 
@@ -764,7 +764,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bodies),
         cmocka_unit_test(test_declared_too_large),
         cmocka_unit_test(test_chunked_over_the_limit),
-        cmocka_unit_test(test_client_gone_half_way),
+        cmocka_unit_test(test_client_disconnects_half_way),
         cmocka_unit_test(test_half_closed_client),
         cmocka_unit_test(test_uploads_are_bounded),
         cmocka_unit_test(test_compressed_replies),
@@ -772,7 +772,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_streams),
         cmocka_unit_test(test_streams_that_fail),
         cmocka_unit_test(test_helper_outlives_its_request),
-        cmocka_unit_test(test_no_answer_is_a_bug_told),
+        cmocka_unit_test(test_no_response_is_a_reported_bug),
         cmocka_unit_test(test_keep_alive_after_refusal),
         cmocka_unit_test(test_memory_that_fails),
         cmocka_unit_test(test_nothing_stays_open),

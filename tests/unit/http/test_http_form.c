@@ -27,7 +27,7 @@ struct parts {
 	uint64_t bytes, sum;
 };
 
-static void tell_part(struct parts *p)
+static void write_part(struct parts *p)
 {
 	if (p->name[0])
 		tw_buf_printf(&p->reported, "%s:%d:%d ", p->name, (int)p->bytes, (int)p->sum);
@@ -38,7 +38,7 @@ static enum tw_status parts_part(void *arg, const char *name, struct tw_err *err
 {
 	struct parts *p = arg;
 
-	tell_part(p);
+	write_part(p);
 	(void)snprintf(p->name, sizeof p->name, "%s", name);
 	return strcmp(name, "bad") == 0 ? tw_fail_at(err, TW_CONFLICT, 7, "a bad part") : TW_OK;
 }
@@ -86,7 +86,7 @@ static enum tw_status form_end(struct tw_req *r, struct tw_err *err)
 
 	if (st != TW_OK)
 		return st;
-	tell_part(p);
+	write_part(p);
 	st = tw_req_reply_buf(r, 200, "text/plain", false, &p->reported, err);
 	if (st == TW_OK)
 		form_abort(r);

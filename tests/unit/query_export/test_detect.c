@@ -87,13 +87,13 @@ static uint64_t by_name(void *arg, struct tw_str name, uint8_t *ret_role)
 	return 0;
 }
 
-static void open_world_of(struct world *w, void (*tell_it)(struct tw_sink *s))
+static void open_world_of(struct world *w, void (*emit)(struct tw_sink *s))
 {
 	const struct tw_limits limits = tw_limits_default();
 	struct tw_builder *b = tw_builder_new(&limits);
 
 	*w = (struct world){.arena = tw_arena_new(64 << 20)};
-	tell_it(tw_builder_sink(b));
+	emit(tw_builder_sink(b));
 	assert_int_equal(trace_fixture_write(&w->f, b), TW_OK);
 	w->by_method = tw_arena_zalloc(w->arena, METHODS, sizeof *w->by_method);
 	w->by_thread = tw_arena_zalloc(w->arena, THREADS + 2, sizeof *w->by_thread);
@@ -122,7 +122,7 @@ static void close_world(struct world *w)
 	w->arena = tw_arena_free(w->arena);
 }
 
-static void look_in(struct world *w, const struct tw_deadline *deadline, struct tw_arena *a)
+static void detect_in(struct world *w, const struct tw_deadline *deadline, struct tw_arena *a)
 {
 	const struct tw_detect_query query = {.rules = w->rules,
 	        .n_rules = RULES,
@@ -142,7 +142,7 @@ static void look_in(struct world *w, const struct tw_deadline *deadline, struct 
 
 static void look(struct world *w, const struct tw_deadline *deadline)
 {
-	look_in(w, deadline, w->arena);
+	detect_in(w, deadline, w->arena);
 }
 
 static void notes_are_found_once(void **state)
@@ -200,7 +200,7 @@ static bool never(void *arg)
 	return false;
 }
 
-static void tell_threads(struct tw_sink *s)
+static void emit_threads(struct tw_sink *s)
 {
 	for (uint32_t i = 0; i < THREADS; i++) {
 		const uint32_t track = s->ops->track(s, 100, 100 + i, TW_TID_FULL);
@@ -212,12 +212,12 @@ static void tell_threads(struct tw_sink *s)
 
 static void open_threads(struct world *w)
 {
-	open_world_of(w, tell_threads);
+	open_world_of(w, emit_threads);
 	for (uint32_t i = 1; i <= THREADS; i++)
 		w->by_thread[i] = 1 << RULE_LOCK;
 }
 
-static void time_that_is_up_is_told(void **state)
+static void an_exceeded_deadline_is_reported(void **state)
 {
 	int asked = 0;
 	const struct tw_deadline deadline = {at_once, &asked};
@@ -240,7 +240,7 @@ static void deep_threads_share_their_room(void **state)
 	(void)state;
 	open_threads(&w);
 	room = tw_arena_new(1 << 20); /* as much as a few of them take */
-	look_in(&w, NULL, room);
+	detect_in(&w, NULL, room);
 	assert_int_equal(w.found.cut, 0);
 	assert_int_equal(w.found.sums[RULE_LOCK].calls, THREADS); /* the outermost of each */
 	tw_arena_free(room);
@@ -261,7 +261,7 @@ static void time_is_asked_at_each_section(void **state)
 	close_world(&w);
 }
 
-static void tell_many_frames(struct tw_sink *s)
+static void emit_many_frames(struct tw_sink *s)
 {
 	const uint32_t main = s->ops->track(s, 100, 100, TW_TID_FULL);
 
@@ -277,7 +277,7 @@ static void too_many_marks_cost_no_findings(void **state)
 	struct world w;
 
 	(void)state;
-	open_world_of(&w, tell_many_frames);
+	open_world_of(&w, emit_many_frames);
 	look(&w, NULL);
 	assert_int_equal(w.found.cut, TW_CUT_ROLE_CALLS);
 	assert_int_equal(w.found.n_role_calls, TW_DETECT_ROLE_CALLS_MAX);
@@ -285,7 +285,7 @@ static void too_many_marks_cost_no_findings(void **state)
 	close_world(&w);
 }
 
-static void tell_guard(struct tw_sink *s)
+static void emit_guard(struct tw_sink *s)
 {
 	const uint32_t main = s->ops->track(s, 100, 100, TW_TID_FULL);
 
@@ -305,7 +305,7 @@ static void what_lies_around_a_loop_is_no_message(void **state)
 	struct world w;
 
 	(void)state;
-	open_world_of(&w, tell_guard);
+	open_world_of(&w, emit_guard);
 	look(&w, NULL);
 	assert_int_equal(w.found.n_role_calls, 3);
 	assert_int_equal(w.found.role_calls[0].role, TW_CALL_MESSAGE); /* around the frame */
@@ -320,7 +320,7 @@ static void what_lies_around_a_loop_is_no_message(void **state)
 
 /* --- frames of the display --- */
 
-static void tell_display(struct tw_sink *s)
+static void emit_display(struct tw_sink *s)
 {
 	const uint32_t main = s->ops->track(s, 100, 100, TW_TID_FULL);
 
@@ -358,7 +358,7 @@ static void frames_are_cut_aloud(void **state)
 	struct world w;
 
 	(void)state;
-	open_world_of(&w, tell_display);
+	open_world_of(&w, emit_display);
 	assert_int_equal(tw_trace_file_info(w.f.file)->pid, 100);
 	look(&w, NULL);
 	check_display(&w, &(struct tw_frame_limits){10, 20, 3, NULL}, 3, 0);
@@ -419,7 +419,7 @@ static void check_phases(struct tw_role_call *role_calls, uint32_t n, const char
 		assert_string_equal(s.phases[i].id, ids[i]);
 }
 
-static void starts_are_told_apart(void **state)
+static void starts_are_distinguished(void **state)
 {
 	static const char *const all[] = {
 	        "bind", "attach", "providers", "application", "create", "resume", "frame"};
@@ -458,14 +458,14 @@ static void starts_are_told_apart(void **state)
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(notes_are_found_once),
         cmocka_unit_test(sections_are_frames),
-        cmocka_unit_test(time_that_is_up_is_told),
+        cmocka_unit_test(an_exceeded_deadline_is_reported),
         cmocka_unit_test(deep_threads_share_their_room),
         cmocka_unit_test(time_is_asked_at_each_section),
         cmocka_unit_test(too_many_marks_cost_no_findings),
         cmocka_unit_test(what_lies_around_a_loop_is_no_message),
         cmocka_unit_test(frames_are_cut_aloud),
         cmocka_unit_test(causes_have_a_time_and_a_room),
-        cmocka_unit_test(starts_are_told_apart),
+        cmocka_unit_test(starts_are_distinguished),
 };
 
 UNIT_TESTS("detect", tests)

@@ -77,7 +77,7 @@ static void test_kernel_clocks(void **state)
 
 		merged_make(&x, &s, MONO, BOOT, &o);
 		assert_int_equal(perfetto_errors(&x.trace), 0);
-		assert_true(merged_says(&x, "clock", "monotonic"));
+		assert_true(merged_has(&x, "clock", "monotonic"));
 		merged_same_packets(&x);
 		merged_same_calls(&x, &s, MONO);
 		runs_under_calls(&x);
@@ -195,7 +195,7 @@ static void make_keeping(struct trace_fixture *f, const struct merged *x, struct
 	struct tw_builder *b = tw_builder_new(&limits);
 	struct tw_sink *sink = tw_builder_sink(b);
 
-	assert_int_equal(model_tell(&x->m, sink, MODEL_RECORDS, NULL), TW_OK);
+	assert_int_equal(model_emit(&x->m, sink, MODEL_RECORDS, NULL), TW_OK);
 	sink->ops->clock(sink, &(struct tw_clock){MODEL_PID, MONO, BOOT, 0});
 	assert_int_equal(trace_fixture_write_system(f, b, facts), TW_OK);
 }
@@ -212,7 +212,7 @@ static void same_packets_but_facts(const struct merged *x, const struct tw_buf *
 	}
 	merged_read((struct merged *)(uintptr_t)x, &a, &x->bytes);
 	merged_read((struct merged *)(uintptr_t)x, &b, kept);
-	assert_int_equal(a.told_twice + b.told_twice, 0);
+	assert_int_equal(a.reported_twice + b.reported_twice, 0);
 	assert_in_range(a.n_packets, b.n_packets, b.n_packets + 1);
 	for (unsigned i = 0; i < a.n_attributes; i++)
 		reported += a.attributes[i].len;

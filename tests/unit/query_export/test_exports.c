@@ -205,7 +205,7 @@ struct reported {
 	uint32_t tracks;
 };
 
-static void begin_told(struct reported *t)
+static void begin_reported(struct reported *t)
 {
 	struct tw_limits limits = tw_limits_default();
 
@@ -218,7 +218,7 @@ static void begin_told(struct reported *t)
 }
 
 /* A thread with one call of a microsecond. */
-static void tell_thread(struct reported *t, struct tw_str name, struct tw_str method)
+static void emit_thread(struct reported *t, struct tw_str name, struct tw_str method)
 {
 	const uint64_t tid = MODEL_PID + t->tracks;
 	const struct tw_event call = {.kind = TW_EV_SLICE,
@@ -262,9 +262,9 @@ static void test_names(void **state)
 	struct reported t;
 
 	(void)state;
-	begin_told(&t);
+	begin_reported(&t);
 	for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++)
-		tell_thread(&t, hostile[i], hostile[i]);
+		emit_thread(&t, hostile[i], hostile[i]);
 	assert_int_equal(trace_fixture_write(&f, t.b), TW_OK);
 	EACH_KIND(i, kind)
 	{
@@ -287,9 +287,9 @@ static void test_many_threads(void **state)
 	struct reported t;
 
 	(void)state;
-	begin_told(&t);
+	begin_reported(&t);
 	for (uint32_t i = 0; i < MANY; i++)
-		tell_thread(&t, TW_STR("worker"), i % 3 ? TW_STR("x") : TW_STR("y"));
+		emit_thread(&t, TW_STR("worker"), i % 3 ? TW_STR("x") : TW_STR("y"));
 	assert_int_equal(trace_fixture_write(&f, t.b), TW_OK);
 	assert_int_equal(tw_trace_file_info(f.file)->threads, MANY);
 	EACH_KIND(i, kind)
@@ -307,7 +307,7 @@ static void test_many_threads(void **state)
 
 /* --- the SQLite database, read by SQLite --- */
 
-static void tell_edge(struct reported *t, enum tw_ev_kind kind, uint32_t thread, int64_t ts)
+static void emit_edge(struct reported *t, enum tw_ev_kind kind, uint32_t thread, int64_t ts)
 {
 	const struct tw_event e = {.kind = kind,
 	        .track = t->sink->ops->track(t->sink, MODEL_PID, MODEL_PID + thread, TW_TID_FULL),
@@ -348,16 +348,16 @@ static void test_parent_before_range(void **state)
 	struct reported t;
 
 	(void)state;
-	begin_told(&t);
+	begin_reported(&t);
 	for (uint32_t thread = 0; thread < 3; thread++) {
-		tell_edge(&t, TW_EV_BEGIN, thread, 100);
-		tell_edge(&t, TW_EV_BEGIN, thread, 500);
-		tell_edge(&t, TW_EV_BEGIN, thread, 1000);
-		tell_edge(&t, TW_EV_END, thread, 1000);
-		tell_edge(&t, TW_EV_END, thread, 1000);
-		tell_edge(&t, TW_EV_BEGIN, thread, 2000);
-		tell_edge(&t, TW_EV_END, thread, 2500);
-		tell_edge(&t, TW_EV_END, thread, 3000);
+		emit_edge(&t, TW_EV_BEGIN, thread, 100);
+		emit_edge(&t, TW_EV_BEGIN, thread, 500);
+		emit_edge(&t, TW_EV_BEGIN, thread, 1000);
+		emit_edge(&t, TW_EV_END, thread, 1000);
+		emit_edge(&t, TW_EV_END, thread, 1000);
+		emit_edge(&t, TW_EV_BEGIN, thread, 2000);
+		emit_edge(&t, TW_EV_END, thread, 2500);
+		emit_edge(&t, TW_EV_END, thread, 3000);
 	}
 	assert_int_equal(trace_fixture_write(&f, t.b), TW_OK);
 	tw_buf_init(&out, 1 << 20);
@@ -499,8 +499,8 @@ static void test_size_of_selection(void **state)
 	trace_fixture_done(&f);
 	model_done(&m);
 
-	begin_told(&events);
-	tell_thread(&events, TW_STR("main"), TW_STR("run"));
+	begin_reported(&events);
+	emit_thread(&events, TW_STR("main"), TW_STR("run"));
 	for (int i = 0; i < 100; i++)
 		assert_int_equal(events.sink->ops->note(events.sink,
 		                         &(struct tw_note){.kind = TW_NOTE_message,
@@ -531,8 +531,8 @@ static void test_space_for_texts(void **state)
 
 	(void)state;
 	memset(text, 'x', sizeof text);
-	begin_told(&events);
-	tell_thread(&events, TW_STR("main"), TW_STR("run"));
+	begin_reported(&events);
+	emit_thread(&events, TW_STR("main"), TW_STR("run"));
 	for (int i = 0; i < NOTES; i++)
 		assert_int_equal(events.sink->ops->note(events.sink,
 		                         &(struct tw_note){.kind = TW_NOTE_message,
@@ -586,10 +586,10 @@ static void test_overdue(void **state)
 	struct reported t;
 
 	(void)state;
-	begin_told(&t);
-	tell_thread(&t, TW_STR("main"), TW_STR("x"));
+	begin_reported(&t);
+	emit_thread(&t, TW_STR("main"), TW_STR("x"));
 	check_overdue(&t);
-	begin_told(&t);
+	begin_reported(&t);
 	for (uint32_t i = 0; i < NOTES; i++)
 		assert_int_equal(t.sink->ops->note(t.sink,
 		                         &(struct tw_note){.kind = TW_NOTE_counter,

@@ -171,7 +171,7 @@ static void check_run(const struct world *w, const struct tw_lanes *all, const s
 			assert_int_equal(time[s], most);
 }
 
-static void test_lanes_tell_all(void **state)
+static void test_lanes_contain_all_notes(void **state)
 {
 	static const uint32_t cells[] = {1, 7, 100, TW_LANE_CELLS_MAX};
 	static struct world w;
@@ -451,7 +451,7 @@ static void test_activity_of_a_range(void **state)
 
 /* A call from 100 to 1000 that is on a CPU until 300 and from 900 on, with one from 200 to 400 in
  * it. Names say that both wait: the scheduler knows better. */
-static void test_states_say_what_ran(void **state)
+static void test_states_contain_what_ran(void **state)
 {
 	struct tw_limits limits = tw_limits_default();
 	struct tw_builder *b = tw_builder_new(&limits);
@@ -530,14 +530,14 @@ static void test_length_without_calls(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lanes_tell_all),
+        cmocka_unit_test(test_lanes_contain_all_notes),
         cmocka_unit_test(test_lanes_of_a_selection),
         cmocka_unit_test(test_counters_carry_on),
         cmocka_unit_test(test_sums),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_too_many_lanes),
         cmocka_unit_test(test_activity_of_a_range),
-        cmocka_unit_test(test_states_say_what_ran),
+        cmocka_unit_test(test_states_contain_what_ran),
         cmocka_unit_test(test_length_without_calls),
 };
 

@@ -201,7 +201,7 @@ static void test_made_up(void **state)
 		s = tw_builder_sink(b);
 		model_make(&m, &shape);
 		s->ops->thread_name(s, MODEL_PID, MODEL_PID, TW_STR("main"));
-		assert_int_equal(model_tell(&m, s, MODEL_RECORDS, NULL), TW_OK);
+		assert_int_equal(model_emit(&m, s, MODEL_RECORDS, NULL), TW_OK);
 		assert_int_equal(trace_fixture_write(&was, b), TW_OK);
 		export_all(was.file, &bytes);
 		decode(&is, bytes.data, bytes.len, steps[seed - 1]);

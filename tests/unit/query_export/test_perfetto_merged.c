@@ -41,9 +41,9 @@ static void test_shapes(void **state)
 		assert_int_equal(perfetto_errors(&x.trace), 0);
 		merged_same_packets(&x);
 		merged_same_calls(&x, &s, 400 * S + 10000);
-		assert_true(merged_says(&x, "clock", "monotonic"));
+		assert_true(merged_has(&x, "clock", "monotonic"));
 		assert_int_equal(merged_number(&x, "clock_offset_ns"), 100 * S);
-		assert_true(merged_says(&x, "tracewell_url", "https://t.example/traces/01ABC"));
+		assert_true(merged_has(&x, "tracewell_url", "https://t.example/traces/01ABC"));
 		assert_int_equal(
 		        merged_number(&x, "system_trace_packets") >= (int64_t)x.alone.n_packets, 1);
 		merged_done(&x);
@@ -107,12 +107,12 @@ static void test_clocks(void **state)
 		s.no_clocks = c->no_clocks;
 		merged_make(&x, &s, c->mono_ns, c->boot_ns, &o);
 		if (perfetto_errors(&x.trace) ||
-		        !merged_says(&x, "clock", c->choice ? c->choice : "alone"))
+		        !merged_has(&x, "clock", c->choice ? c->choice : "alone"))
 			merged_print_why(&x, c->what);
 		assert_int_equal(perfetto_errors(&x.trace), 0);
-		assert_true(merged_says(&x, "clock", c->choice ? c->choice : "alone"));
+		assert_true(merged_has(&x, "clock", c->choice ? c->choice : "alone"));
 		if (!c->choice) {
-			assert_true(merged_says(&x, "system_trace_left_out",
+			assert_true(merged_has(&x, "system_trace_left_out",
 			        "its clocks belong to another time or device"));
 			assert_int_equal(x.trace.n_runs, 0);
 		} else {
@@ -137,7 +137,7 @@ static void test_slept_before(void **state)
 	/* zero is 1,000 ns of MONOTONIC before the trace; since then it slept 50 s */
 	merged_make(&x, &s, 400 * S - 1000, 450 * S - 1000, &o);
 	assert_int_equal(perfetto_errors(&x.trace), 0);
-	assert_true(merged_says(&x, "clock", "monotonic"));
+	assert_true(merged_has(&x, "clock", "monotonic"));
 	for (size_t i = 0; i < x.trace.n; i++)
 		if (merged_is_call(&x.trace.slices[i]) && x.trace.slices[i].begin_ns < 460 * S &&
 		        x.trace.slices[i].begin_ns > first_end)
@@ -167,7 +167,7 @@ static void test_cut(void **state)
 		struct tw_buf part = x.system;
 
 		part.len = at;
-		merged_beside(&x, &part);
+		merged_with_system(&x, &part);
 		assert_int_equal(perfetto_errors(&x.trace), 0);
 		merged_same_calls(&x, &s, 400 * S + 10000);
 	}
@@ -191,7 +191,7 @@ static void test_damaged(void **state)
 		(void)tw_buf_add(&bad, x.system.data, x.system.len);
 		for (int k = 0; k < 1 + i; k++)
 			bad.data[test_random(&random) % bad.len] = (uint8_t)test_random(&random);
-		merged_beside(&x, &bad);
+		merged_with_system(&x, &bad);
 		for (size_t k = 0; k < x.trace.n; k++)
 			ours += merged_is_call(&x.trace.slices[k]);
 		assert_int_equal(ours, x.m.n);
@@ -216,9 +216,9 @@ static void test_no_trace(void **state)
 
 		tw_buf_init(&b, 1000);
 		(void)tw_buf_add_str(&b, tw_str_of(texts[i]));
-		merged_beside(&x, &b);
+		merged_with_system(&x, &b);
 		assert_int_equal(perfetto_errors(&x.trace), 0);
-		assert_true(merged_says(
+		assert_true(merged_has(
 		        &x, "system_trace_left_out", "it is not a Perfetto trace, or empty"));
 		for (size_t k = 0; k < x.trace.n; k++)
 			ours += merged_is_call(&x.trace.slices[k]);
@@ -241,7 +241,7 @@ static void test_packed(void **state)
 	tw_buf_init(&packed, 64 << 20);
 	assert_int_equal(tw_buf_reserve(&packed, ZSTD_compressBound(x.system.len)), TW_OK);
 	packed.len = ZSTD_compress(packed.data, packed.cap, x.system.data, x.system.len, 3);
-	merged_beside(&x, &packed);
+	merged_with_system(&x, &packed);
 	merged_read(&x, &x.alone, &x.system);
 	assert_int_equal(perfetto_errors(&x.trace), 0);
 	merged_same_packets(&x);
@@ -254,8 +254,8 @@ static void test_packed(void **state)
 	assert_int_equal(tw_buf_reserve(&packed, 1 << 20), TW_OK);
 	packed.len = ZSTD_compress(packed.data, packed.cap, zeros, 600 << 20, 1);
 	free(zeros);
-	merged_beside(&x, &packed);
-	assert_true(merged_says(&x, "system_trace_left_out", "its decompressed size is too large"));
+	merged_with_system(&x, &packed);
+	assert_true(merged_has(&x, "system_trace_left_out", "its decompressed size is too large"));
 	tw_buf_done(&packed);
 	merged_done(&x);
 }

@@ -68,7 +68,7 @@ static void open_world(struct world *w, enum kind kind, uint32_t per_thread)
 		limits.max_tree_nodes = 1;
 	b = tw_builder_new(&limits);
 	assert_non_null(b);
-	assert_int_equal(model_tell(&w->model, tw_builder_sink(b),
+	assert_int_equal(model_emit(&w->model, tw_builder_sink(b),
 	                         kind == WITHOUT_ENDS ? MODEL_PAIRS : MODEL_RECORDS, NULL),
 	        TW_OK);
 	assert_int_equal(trace_fixture_write(&w->f, b), TW_OK);

@@ -345,7 +345,7 @@ static bool has(struct fixture *f, const char *name)
 	return access(path, F_OK) == 0;
 }
 
-static void test_what_belongs_to_nobody_goes(void **state)
+static void test_files_without_an_upload_are_deleted(void **state)
 {
 	static const char *const broken[] = {"", "{}", "[]", "{\"metadata\":\"\",\"length\":-1}",
 	        "{\"metadata\":\"\",\"length\":5,\"expires_ms\":9e99}"};
@@ -371,7 +371,7 @@ static void test_what_belongs_to_nobody_goes(void **state)
 static void change_project(struct fixture *f, const char *sql)
 {
 	struct tw_catalogue *c = catalogue_in(f->dir);
-	struct tw_db *db = catalogue_beside(f->dir);
+	struct tw_db *db = catalogue_connect(f->dir);
 	char project_id[TW_ID_BYTES];
 	bool is_new;
 
@@ -470,7 +470,7 @@ static const struct CMUnitTest tests[] = {
         TEST(test_each_allocation_fails),
         TEST(test_limits),
         TEST(test_a_piece_too_long),
-        TEST(test_what_belongs_to_nobody_goes),
+        TEST(test_files_without_an_upload_are_deleted),
         TEST(test_old_ones_go),
         TEST(test_of_a_deleted_project),
         TEST(test_metadata),

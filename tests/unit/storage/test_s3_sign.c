@@ -104,7 +104,7 @@ static void signs_an_address(void **state)
 	tw_buf_done(&out);
 }
 
-static void a_token_is_signed_in_its_place(void **state)
+static void a_token_is_signed_in_order(void **state)
 {
 	struct tw_s3_signing s = base;
 	struct tw_buf out;
@@ -168,7 +168,7 @@ static bool is_same(const char *where, const char *endpoint, const char *as, con
 	return tw_s3_is_same(&a, &b) && tw_s3_is_same(&b, &a);
 }
 
-static void knows_a_place_by_any_spelling(void **state)
+static void knows_an_address_by_any_spelling(void **state)
 {
 	static const char at[] = "https://store.example:9000", there[] = "s3://bucket/a/b";
 
@@ -195,10 +195,10 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(signs_a_put),
         cmocka_unit_test(signs_questions),
         cmocka_unit_test(signs_an_address),
-        cmocka_unit_test(a_token_is_signed_in_its_place),
+        cmocka_unit_test(a_token_is_signed_in_order),
         cmocka_unit_test(escapes_and_times),
         cmocka_unit_test(reads_what_it_is_asked_for),
-        cmocka_unit_test(knows_a_place_by_any_spelling),
+        cmocka_unit_test(knows_an_address_by_any_spelling),
 };
 
 UNIT_TESTS("s3_sign", tests)

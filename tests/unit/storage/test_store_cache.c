@@ -328,7 +328,7 @@ static void it_yields_where_the_disk_is_short(void **state)
 	close_dir(&d);
 }
 
-static void nobody_deletes_what_is_put(void **state)
+static void put_files_are_not_deleted(void **state)
 {
 	struct tw_key_claims *c = tw_key_claims_new();
 
@@ -361,7 +361,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_is_taken_in),
         cmocka_unit_test(who_cannot_wait_finds_it_later),
         cmocka_unit_test(it_yields_where_the_disk_is_short),
-        cmocka_unit_test(nobody_deletes_what_is_put),
+        cmocka_unit_test(put_files_are_not_deleted),
 };
 
 UNIT_TESTS("store_cache", tests)

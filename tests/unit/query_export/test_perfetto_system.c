@@ -356,8 +356,8 @@ static void test_one_device(void **state)
 	assert_int_equal(find(x, "a.App.start")->begin_ns, 5100);
 	assert_int_equal(find(x, "b.App.start")->begin_ns, 5800);
 	assert_int_equal(find(x, "b.App.start")->pid, PID);
-	assert_true(merged_says(x, "clock_2", "boottime"));
-	assert_true(merged_says(x, "tracewell_trace_2", "02DEF"));
+	assert_true(merged_has(x, "clock_2", "boottime"));
+	assert_true(merged_has(x, "tracewell_trace_2", "02DEF"));
 	end(&x[0]);
 	x[1].bytes = (struct tw_buf){0};
 	end(&x[1]);
@@ -388,7 +388,7 @@ static void test_two_devices(void **state)
 		assert_int_equal(find(x, "a.App.start")->pid, PID);
 		assert_int_equal(find(x, "b.App.start")->pid, PID + 10000000);
 		assert_int_equal(find(x, "b.App.start")->tid, WAITER + 10000000);
-		assert_true(merged_says(x, "clock_2", cases[i].clock));
+		assert_true(merged_has(x, "clock_2", cases[i].clock));
 	}
 	s[0] = merged_source(&x[0]);
 	s[1] = merged_source(&x[1]);
@@ -495,9 +495,8 @@ static void test_merged(void **state)
 		for (size_t i = 0; i < x[0].trace.n; i++)
 			scenarios += tw_str_eq(x[0].trace.slices[i].track, TW_STR("scenario"));
 		assert_int_equal(scenarios, 2);
-		assert_true(merged_says(&x[0], "build_id_2", "b"));
-		assert_true(
-		        merged_says(&x[0], "tracewell_url_2", "https://t.example/traces/01ABC"));
+		assert_true(merged_has(&x[0], "build_id_2", "b"));
+		assert_true(merged_has(&x[0], "tracewell_url_2", "https://t.example/traces/01ABC"));
 	}
 	tw_buf_done(&x[0].system);
 	end(&x[0]);
@@ -518,4 +517,4 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_merged),
 };
 
-UNIT_TESTS("perfetto_beside", tests)
+UNIT_TESTS("perfetto_system", tests)
