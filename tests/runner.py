@@ -42,10 +42,10 @@ FULL_E2E = """clients device device_hooks device_mappings documents failover imp
 # space or the time of syncs need a disk.
 IN_MEMORY = ['auth', 'browser', 'browser_admin', 'browser_fleet', 'browser_trace', 'cli', 'decode', 'faults', 'fleet', 'http', 'ingest',
              'notify', 'query', 'several']
-ON_DISK = 'clients device device_hooks device_mappings doctor importer ingest migrate ready retention slow wild'.split()
+ON_DISK = 'clients device device_hooks device_mappings doctor importer ingest migrate ready retention slow malformed_requests'.split()
 MEMORY = '/dev/shm'
 SMOKE = ['api', 'ingest', 'page']
-CLICKHOUSE = ['clickhouse', 'fleet', 'fleet_compare', 'fleet_findings', 'fleet_flame', 'fleet_inlined', 'fleet_natives', 'project_delete', 'regressions', 'search', 'total']
+CLICKHOUSE = ['clickhouse', 'fleet', 'fleet_compare', 'fleet_findings', 'fleet_flame', 'fleet_inlined', 'fleet_natives', 'project_delete', 'regressions', 'search', 'list_total']
 POSTGRES_S3 = ['anr_groups', 'api', 'audit', 'fleet_findings', 'parallel', 'regressions', 'search']
 
 # Files of e2e at their long setting.
@@ -58,17 +58,17 @@ LONG = {
     'postgres_faults': 'FAULTS=100',
     'power': 'POWER_EVERY=1 POWER_JOBS=8',
     'storage_faults': 'FAULTS=100',
-    'wild': 'WILD_SECONDS=600',
+    'malformed_requests': 'WILD_SECONDS=600',
 }
 SWIFT = ['swift-proxy', 'swift-account', 'swift-container', 'swift-object', 'memcached']  # a store
 # Under a sanitizer no shim can make calls fail, and a kill at every step takes too long.
 NOT_SANITIZED = ['fault', 'kills', 'no_memory', 'power']
-THREADED = ['auth', 'backup', 'drain', 'fair', 'fleet', 'ingest', 'merged', 'neighbours', 'parallel', 'quota', 'resume', 'retention', 'slow', 'tls',
-            'wild']
+THREADED = ['auth', 'backup', 'drain', 'fair', 'fleet', 'ingest', 'kernel_trace', 'isolation', 'parallel', 'quota', 'resume', 'retention', 'slow', 'tls',
+            'malformed_requests']
 THREADED_UNIT = ['builder_shape', 'http', 'http_form', 'notes', 'perfetto', 'query', 'range', 'relay', 'server_base', 'source_scheduler',
                  'store', 'unzip']
 # Quick enough for valgrind; MEMCHECK=all takes every file but the jail's, which forbids what valgrind needs.
-MEMCHECKED = """base lines columns method_map repairs quota anr anr_json anr_line anr_locks anr_names marks atrace art_early art_packet
+MEMCHECKED = """base lines columns method_map repairs quota anr anr_json anr_line anr_locks anr_names markers atrace art_early art_packet
     art_pairs btrace3 builder_memory builder_merge builder_nest builder_sums catalogue_plan chrome compare summary_tree export_cursor
     notes""".split()
 
@@ -524,7 +524,7 @@ def run_long():
     install('stopped', *SWIFT)
     pool([Job('long ' + n, ['node', '--test-reporter=tap', e2e_file(n)],
               {'TRACEWELL': SERVER, **dict(e.split('=') for e in env.split())}, 'node', 4 * 3600) for n, env in LONG.items()] +
-         [node_job(e2e_file('craft_page'), {'TRACEWELL_TESTS': 'full'}, kind='long', timeout=3600)], CORES)
+         [node_job(e2e_file('every_page'), {'TRACEWELL_TESTS': 'full'}, kind='long', timeout=3600)], CORES)
 
 
 def run_package():

@@ -7,7 +7,7 @@ import path from 'node:path';
 
 import { fleet as reports } from '../gen/anr_fleet.mjs';
 import { btrace } from './make.mjs';
-import { look } from './slower.mjs';
+import { look } from './regressed_fleet.mjs';
 import { root, until } from './server.mjs';
 
 export const FOLDER = path.join(root, 'deploy/guides/pictures');

@@ -2,7 +2,7 @@
  * record.c - a library for LD_PRELOAD that records the operations of a process tree on a folder, in
  * order.
  *
- * e2e/power.mjs derives from the record the states that a power cut may leave.  Two
+ * e2e/power_cut.mjs derives from the record the states that a power cut may leave.  Two
  * files in the library's folder control it: <library>.ctl, mapped by all processes,
  * and <library>.log, to which each appends.  An operation and its line are one step
  * under a lock.  A sync has two lines, its begin and its end, with other operations
@@ -35,7 +35,7 @@ enum {
 
 enum op { CREATE = 1, TRUNCATE, WRITE, RENAME, UNLINK, LINK, MKDIR, SYNC_BEGIN, SYNC_END, SENT };
 
-/* The control file and the lines of the log; e2e/power.mjs reads and writes the same. */
+/* The control file and the lines of the log; e2e/power_cut.mjs reads and writes the same. */
 struct control {
 	atomic_uint lock;
 	uint32_t unused;

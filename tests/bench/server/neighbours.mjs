@@ -4,10 +4,10 @@
  *
  *   TRACEWELL=build-release/server/tracewell node tests/bench/server/neighbours.mjs [--full] [--each-mapping] [SECONDS [ATTACK...]]
  *
- * ATTACK: a part of an attack's name (tests/e2e/neighbours.mjs has them); all without.  The attacker's own client and the
+ * ATTACK: a part of an attack's name (tests/e2e/isolation.mjs has them); all without.  The attacker's own client and the
  * decoders share the machine with the measured project, so a ratio contains what the attack costs in processor time.
  */
-import { ATTACKS, MEASURED, SINGLE_MAPPINGS, openNeighbourhood, percentile } from '../../e2e/neighbours.mjs';
+import { ATTACKS, MEASURED, SINGLE_MAPPINGS, openNeighbourhood, percentile } from '../../e2e/isolation.mjs';
 import { untilEnd } from '../../e2e/server.mjs';
 
 const GOAL = 5;

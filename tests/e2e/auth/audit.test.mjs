@@ -10,7 +10,7 @@ import { test } from 'node:test';
 
 import { sampleMapping, sampleTrace } from '../make.mjs';
 import { binary, routesServed, startServer, tracewell, until } from '../server.mjs';
-import { findSlower } from '../slower.mjs';
+import { findSlower } from '../regressed_fleet.mjs';
 
 const json = (o) => JSON.stringify(o);
 

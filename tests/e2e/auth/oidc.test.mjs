@@ -10,7 +10,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 
 import { postgresIsThere, startPostgres } from '../postgres.mjs';
-import { CLIENT, Jar, jwt, knows, newKey, publicOf, realProvider, saysAnything } from '../provider.mjs';
+import { CLIENT, Jar, jwt, knows, newKey, publicOf, realProvider, saysAnything } from '../oidc_provider.mjs';
 import { atEnd, binary, cookiesOf, freePort, newFolder, startServer, tracewell, until } from '../server.mjs';
 
 /* A port that is free now: provider and server must know each other's address before they run. */

@@ -8,7 +8,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { isSigned, startReceiver } from '../receiver.mjs';
+import { isSigned, startReceiver } from '../webhook_receiver.mjs';
 import { binary, newFolder, startServer, until } from '../server.mjs';
 
 const ARGS = ['--webhook-private', '127.0.0.0/8'];

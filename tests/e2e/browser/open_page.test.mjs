@@ -10,7 +10,7 @@ import { after, before, test } from 'node:test';
 
 import { drop, launch } from '../browser.mjs';
 import { sampleMapping, sampleTrace } from '../make.mjs';
-import { ID, library, placed, recording } from '../native.mjs';
+import { ID, library, placed, recording } from '../native_symbols.mjs';
 import { atEnd, binary, until } from '../server.mjs';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tracewell-open-test-'));

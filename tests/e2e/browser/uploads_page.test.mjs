@@ -12,7 +12,7 @@ import { test } from 'node:test';
 import { violations } from '../axe.mjs';
 import { dragged, drop, signIn } from '../browser.mjs';
 import { btrace, sampleMapping, sampleTrace } from '../make.mjs';
-import { ID, library, OTHER, placed, recording, source } from '../native.mjs';
+import { ID, library, OTHER, placed, recording, source } from '../native_symbols.mjs';
 import { browser, done, HOSTILE, id, server, watched } from '../page.mjs';
 import { atEnd, binary, root, startServer, tracewell, until } from '../server.mjs';
 

@@ -8,9 +8,9 @@ import { after, test } from 'node:test';
 import { violations } from '../axe.mjs';
 import { unreadable } from '../browser.mjs';
 import { done, server, shots, watched } from '../page.mjs';
-import { startReceiver } from '../receiver.mjs';
+import { startReceiver } from '../webhook_receiver.mjs';
 import { tracewell, until } from '../server.mjs';
-import { findSlower } from '../slower.mjs';
+import { findSlower } from '../regressed_fleet.mjs';
 import { startTrackers } from '../trackers.mjs';
 
 let receiver, tracker;

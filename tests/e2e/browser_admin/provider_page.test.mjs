@@ -7,7 +7,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 
 import { launch } from '../browser.mjs';
-import { CLIENT, knows, realProvider } from '../provider.mjs';
+import { CLIENT, knows, realProvider } from '../oidc_provider.mjs';
 import { freePort, startServer, tracewell } from '../server.mjs';
 
 const shots = process.env.SCREENSHOTS;

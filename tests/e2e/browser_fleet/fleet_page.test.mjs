@@ -12,7 +12,7 @@ import { THEMES, navigate, settled, unreadable } from '../browser.mjs';
 import { btrace, zip } from '../make.mjs';
 import { HOSTILE, done, open, server, shots } from '../page.mjs';
 import { root, until } from '../server.mjs';
-import { look } from '../slower.mjs';
+import { look } from '../regressed_fleet.mjs';
 
 const PID = 4200, EACH = 24, MS = 1_000_000;
 const VERSIONS = ['9.8.0', '9.9.0', '9.10.0']; /* the last one is slower, and the latest by number alone */

@@ -11,7 +11,7 @@ import { violations } from '../axe.mjs';
 import { settled, signInAs, THEMES, unreadable } from '../browser.mjs';
 import { done, open, server, watched } from '../page.mjs';
 import { binary, tracewell, until } from '../server.mjs';
-import { findSlower } from '../slower.mjs';
+import { findSlower } from '../regressed_fleet.mjs';
 
 const sent = fleet(9);
 let ready;

@@ -9,7 +9,7 @@ import { violations } from '../axe.mjs';
 import { signIn, unreadable } from '../browser.mjs';
 import { done, server, shots, watched } from '../page.mjs';
 import { tracewell } from '../server.mjs';
-import { sendSlower } from '../slower.mjs';
+import { sendSlower } from '../regressed_fleet.mjs';
 
 async function asEditor(scheme, width, target = '/regressions') {
 	const page = await watched(scheme, width);

@@ -11,7 +11,7 @@ import { navigate, unreadable, tab } from '../browser.mjs';
 import { dir, done, HOSTILE, open, openTrace, server, shots, watched } from '../page.mjs';
 import { Repository } from '../repository.mjs';
 import { tracewell } from '../server.mjs';
-import { findSlower } from '../slower.mjs';
+import { findSlower } from '../regressed_fleet.mjs';
 
 const LOAD = 'com.app.Repo.load';
 const FILE = 'app/src/main/java/com/app/Repo.kt';

@@ -10,7 +10,7 @@ import { THEMES, navigate, settled, unreadable, visit } from '../browser.mjs';
 import { btrace } from '../make.mjs';
 import { browser, done, HOSTILE, open, server, shots } from '../page.mjs';
 import { startServer, until } from '../server.mjs';
-import { findSlower } from '../slower.mjs';
+import { findSlower } from '../regressed_fleet.mjs';
 
 const PID = 4200;
 const EACH = 30;

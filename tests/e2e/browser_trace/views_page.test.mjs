@@ -9,7 +9,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import { copied, settled, tab } from '../browser.mjs';
-import { inverted, paths, STEPS, stepped, subtree } from '../naive.mjs';
+import { inverted, paths, STEPS, stepped, subtree } from '../reshape_reference.mjs';
 import { done, open, openTrace, server, id, shots } from '../page.mjs';
 import { newFolder, root, tracewell, until } from '../server.mjs';
 

@@ -12,7 +12,7 @@ import { test } from 'node:test';
 
 import { btrace, sampleMapping, sampleTrace } from '../make.mjs';
 import { atEnd, binary, makeData, newFolder, root, startServer, until } from '../server.mjs';
-import { sendSlower } from '../slower.mjs';
+import { sendSlower } from '../regressed_fleet.mjs';
 
 /* `input` null: standard input is empty.  `enough`: for a program that runs until it is ended, the output to wait for. */
 function run(args, { input = '', env = {}, program = binary(), timeout = 60_000, cwd, enough } = {}) {

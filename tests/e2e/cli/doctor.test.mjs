@@ -11,7 +11,7 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 
 import { sampleMapping, sampleTrace } from '../make.mjs';
-import { saysAnything } from '../provider.mjs';
+import { saysAnything } from '../oidc_provider.mjs';
 import { atEnd, binary, newFolder, sanitized, sqlite, startServer } from '../server.mjs';
 
 /* Its messages as { check: [level, text] }, and its exit code. `before`: the program that starts it. */

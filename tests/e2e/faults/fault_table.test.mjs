@@ -15,7 +15,7 @@ import { promisify } from 'node:util';
 import { lacksSwift, startSwift } from '../../swift/swift.mjs';
 import { startBucket } from '../bucket.mjs';
 import { startCluster } from '../cluster.mjs';
-import { startGates } from '../gates.mjs';
+import { startGates } from '../forwarders.mjs';
 import { sampleTrace } from '../make.mjs';
 import { postgresIsThere } from '../postgres.mjs';
 import { startPair, startPrimary } from '../postgres_pair.mjs';

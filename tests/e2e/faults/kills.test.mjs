@@ -14,7 +14,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 
 import { sampleMapping, sampleTrace } from '../make.mjs';
-import { random } from '../power.mjs';
+import { random } from '../power_cut.mjs';
 import { Server, atEnd, binary, sleep, until } from '../server.mjs';
 
 const KILLS = Number(process.env.KILLS ?? 30);

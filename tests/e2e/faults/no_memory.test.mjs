@@ -13,7 +13,7 @@ import { test } from 'node:test';
 
 import { sampleMapping, sampleTrace } from '../make.mjs';
 import { ANY, Faults, shim } from '../faults.mjs';
-import { random } from '../power.mjs';
+import { random } from '../power_cut.mjs';
 import { Server, atEnd, binary, inFull, until } from '../server.mjs';
 
 const skip = !fs.existsSync(shim) && `no ${shim}`;

@@ -19,7 +19,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 
 import { sampleMapping, sampleTrace } from '../make.mjs';
-import { Disk, Recorder, digestOf, random, recorder, snapshot, writeImage } from '../power.mjs';
+import { Disk, Recorder, digestOf, random, recorder, snapshot, writeImage } from '../power_cut.mjs';
 import { Server, atEnd, binary, inFull, until } from '../server.mjs';
 
 const SECONDS = Number(process.env.POWER_SECONDS ?? inFull(25, 8));

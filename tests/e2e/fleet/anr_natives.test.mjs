@@ -8,7 +8,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { addresses, ID, library, OTHER, source } from '../native.mjs';
+import { addresses, ID, library, OTHER, source } from '../native_symbols.mjs';
 import { binary, newFolder, startServer, until } from '../server.mjs';
 
 const hex = (n) => n.toString(16).padStart(16, '0');

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { test } from 'node:test';
 
-import { ID, library, placed, recording } from '../native.mjs';
+import { ID, library, placed, recording } from '../native_symbols.mjs';
 import { newFolder, sleep, startServer, until } from '../server.mjs';
 
 const OTHERS = ['[libnone.so]', '[libother.so]'], UNNAMED = [...OTHERS, '[libshop.so]'], NAMED = [...OTHERS, 'shop::Cart::pay(int, int)', 'shop_log', 'shop_total'];

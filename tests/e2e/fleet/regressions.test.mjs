@@ -6,9 +6,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { btrace } from '../make.mjs';
-import { startReceiver } from '../receiver.mjs';
+import { startReceiver } from '../webhook_receiver.mjs';
 import { startServer, until } from '../server.mjs';
-import { look as lookAt, sendSlower } from '../slower.mjs';
+import { look as lookAt, sendSlower } from '../regressed_fleet.mjs';
 
 test('a version that is slower', async (t) => {
 	const s = await startServer(t);

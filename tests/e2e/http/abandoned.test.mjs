@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { manyMethods } from '../neighbours.mjs';
+import { manyMethods } from '../isolation.mjs';
 import { startServer, until } from '../server.mjs';
 
 const METHODS = 250_000;

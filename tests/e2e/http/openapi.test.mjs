@@ -14,9 +14,9 @@ import { test } from 'node:test';
 import Ajv2020 from 'ajv/dist/2020.js';
 
 import { sampleMapping, sampleTrace } from '../make.mjs';
-import { saysAnything } from '../provider.mjs';
+import { saysAnything } from '../oidc_provider.mjs';
 import { binary, startServer, until } from '../server.mjs';
-import { findSlower } from '../slower.mjs';
+import { findSlower } from '../regressed_fleet.mjs';
 
 function validator(doc) {
 	const ajv = new Ajv2020({ strict: false, validateFormats: false });

@@ -5,9 +5,9 @@
 import assert from 'node:assert/strict';
 
 import { mapping as shopMapping, shopTrace } from '../../gen/detect_trace.mjs';
-import { readMail, startMail, startReceiver } from '../receiver.mjs';
+import { readMail, startMail, startReceiver } from '../webhook_receiver.mjs';
 import { sideBySide, startServer, until } from '../server.mjs';
-import { sendSlower } from '../slower.mjs';
+import { sendSlower } from '../regressed_fleet.mjs';
 
 const test = sideBySide(2);
 

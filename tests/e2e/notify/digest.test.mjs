@@ -6,9 +6,9 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 
 import { btrace } from '../make.mjs';
-import { readMail, startMail, startReceiver } from '../receiver.mjs';
+import { readMail, startMail, startReceiver } from '../webhook_receiver.mjs';
 import { binary, sideBySide, startServer, until } from '../server.mjs';
-import { findSlower, look } from '../slower.mjs';
+import { findSlower, look } from '../regressed_fleet.mjs';
 
 const test = sideBySide(3);
 

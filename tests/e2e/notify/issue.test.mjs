@@ -9,7 +9,7 @@ import { test } from 'node:test';
 
 import { Repository } from '../repository.mjs';
 import { newFolder, startServer, until } from '../server.mjs';
-import { findSlower } from '../slower.mjs';
+import { findSlower } from '../regressed_fleet.mjs';
 
 const source = (load) => `package com.app
 

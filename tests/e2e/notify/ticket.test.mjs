@@ -7,7 +7,7 @@ import path from 'node:path';
 
 import { Repository } from '../repository.mjs';
 import { newFolder, sideBySide, startServer, until } from '../server.mjs';
-import { findSlower } from '../slower.mjs';
+import { findSlower } from '../regressed_fleet.mjs';
 import { startTrackers } from '../trackers.mjs';
 
 const test = sideBySide(2);

@@ -7,9 +7,9 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 
-import { isSigned, startReceiver } from '../receiver.mjs';
+import { isSigned, startReceiver } from '../webhook_receiver.mjs';
 import { FAKETIME, atEnd, sanitized, sideBySide, startServer, until } from '../server.mjs';
-import { findSlower } from '../slower.mjs';
+import { findSlower } from '../regressed_fleet.mjs';
 
 const test = sideBySide(4);
 

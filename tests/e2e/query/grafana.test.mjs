@@ -9,7 +9,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 
 import { root, startServer } from '../server.mjs';
-import { findSlower } from '../slower.mjs';
+import { findSlower } from '../regressed_fleet.mjs';
 
 const board = JSON.parse(fs.readFileSync(path.join(root, 'deploy/grafana-traces.json'), 'utf8'));
 const at = (row, selector) => selector.split('.').reduce((o, k) => o?.[k], row);

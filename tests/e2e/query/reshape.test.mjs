@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { difference, inverted, paths, STEPS, stepped, subtree, sums, weights, within } from '../naive.mjs';
+import { difference, inverted, paths, STEPS, stepped, subtree, sums, weights, within } from '../reshape_reference.mjs';
 import { binary, newFolder, root, startServer, tracewell } from '../server.mjs';
 
 const sim = path.join(path.dirname(binary()), '..', 'tests', 'tracewell-sim');

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 
 import { startCluster } from '../cluster.mjs';
-import { startGates } from '../gates.mjs';
+import { startGates } from '../forwarders.mjs';
 import { sampleMapping, sampleTrace } from '../make.mjs';
 import { postgresIsThere, startPostgres } from '../postgres.mjs';
 import { startPrimary } from '../postgres_pair.mjs';

@@ -8,7 +8,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 import { sampleTrace } from '../make.mjs';
-import { answers, failedIn, fill, folder, json, keysOf, migrate, serve } from '../migrating.mjs';
+import { answers, failedIn, fill, folder, json, keysOf, migrate, serve } from '../migrate_fixture.mjs';
 import { postgresIsThere, startPostgres } from '../postgres.mjs';
 import { atEnd, binary, makeData, sideBySide, startServer, until } from '../server.mjs';
 

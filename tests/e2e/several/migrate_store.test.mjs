@@ -11,7 +11,7 @@ import { test } from 'node:test';
 
 import { startBucket } from '../bucket.mjs';
 import { sampleMapping, sampleTrace } from '../make.mjs';
-import { answers, failedIn, fill, folder, json, keysOf, serve, startMigrate } from '../migrating.mjs';
+import { answers, failedIn, fill, folder, json, keysOf, serve, startMigrate } from '../migrate_fixture.mjs';
 import { postgresIsThere, startPostgres } from '../postgres.mjs';
 import { atEnd, binary, makeData, until } from '../server.mjs';
 

@@ -1,5 +1,5 @@
 /*
- * provider.mjs - OpenID providers for tests: a real one (oidc-provider), and one whose responses a test
+ * oidc_provider.mjs - OpenID providers for tests: a real one (oidc-provider), and one whose responses a test
  * chooses. Both are on loopback, at localhost, so that they are another site than 127.0.0.1.
  */
 import { createHash, createPublicKey, generateKeyPairSync, sign } from 'node:crypto';

@@ -1,5 +1,5 @@
 /*
- * gates.mjs - forwarders in a process of their own, through which the programs of a test reach each other. A closed gate
+ * forwarders.mjs - forwarders in a process of their own, through which the programs of a test reach each other. A closed gate
  * lets nothing pass and ends no connection, as a network that drops packets; a gate with { http: true } also fails
  * requests at random.
  *

@@ -1,5 +1,5 @@
 /*
- * states_page.test.mjs - axe finds nothing on any page, nor in what opens on it: menus, dialogs, forms, rows with details.
+ * axe_page.test.mjs - axe finds nothing on any page, nor in what opens on it: menus, dialogs, forms, rows with details.
  * By default at the width of a phone; a full run takes both themes at both widths.
  */
 import assert from 'node:assert/strict';
@@ -11,7 +11,7 @@ import { violations } from '../axe.mjs';
 import { settled, signInAs } from '../browser.mjs';
 import { done, id, server, watched } from '../page.mjs';
 import { binary, inFull, tracewell, until } from '../server.mjs';
-import { findSlower } from '../slower.mjs';
+import { findSlower } from '../regressed_fleet.mjs';
 
 const ANRS = 5;
 const person = { name: 'stately', password: 'opens every menu' };

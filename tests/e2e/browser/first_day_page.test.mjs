@@ -1,5 +1,5 @@
 /*
- * stranger_page.test.mjs - the first day of a new user, from an empty data folder: a file of each format, the slow
+ * first_day_page.test.mjs - the first day of a new user, from an empty data folder: a file of each format, the slow
  * method, a link for a colleague, two versions, a regression, an ANR group, thresholds, SQL and the server's health.
  * Each step prints its clicks, keys and seconds, and has a limit on clicks and keys. A typed word counts as one key.
  */
@@ -11,7 +11,7 @@ import { after, before, test } from 'node:test';
 import { violations } from '../axe.mjs';
 import { drop, launch, settled } from '../browser.mjs';
 import { root, startServer, tracewell, until } from '../server.mjs';
-import { sendSlower } from '../slower.mjs';
+import { sendSlower } from '../regressed_fleet.mjs';
 
 const FORMATS = ['anr', 'art', 'atrace', 'blockcanary', 'btrace2', 'chrome', 'firefox', 'folded', 'java_samples', 'matrix', 'otlp', 'perf_data', 'perfetto', 'pprof', 'profilo', 'rhea1', 'sentry', 'simpleperf', 'speedscope', 'systrace'];
 const FILES = FORMATS.map((f) => [`recording-${f}.bin`, fs.readFileSync(path.join(root, 'tests/golden', f, 'realistic/input'))]);

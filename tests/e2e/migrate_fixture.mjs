@@ -1,5 +1,5 @@
 /*
- * migrating.mjs - what tests of `tracewell migrate` share: a server with everything that a project can have,
+ * migrate_fixture.mjs - what tests of `tracewell migrate` share: a server with everything that a project can have,
  * and all that it answers.
  */
 import assert from 'node:assert/strict';
@@ -7,7 +7,7 @@ import { spawn, spawnSync } from 'node:child_process';
 
 import { sampleMapping, sampleTrace } from './make.mjs';
 import { Server, atEnd, binary, newFolder, until } from './server.mjs';
-import { findSlower } from './slower.mjs';
+import { findSlower } from './regressed_fleet.mjs';
 
 export const json = (o) => JSON.stringify(o);
 

@@ -1,4 +1,4 @@
-/* native.mjs - libraries with native symbols, and profiles with addresses in them. */
+/* native_symbols.mjs - libraries with native symbols, and profiles with addresses in them. */
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';

@@ -1,5 +1,5 @@
 /*
- * neighbours.test.mjs - one project's attack does not stop another project: B lists, opens a flame graph, signs in and
+ * isolation.test.mjs - one project's attack does not stop another project: B lists, opens a flame graph, signs in and
  * uploads while A sends hostile mappings and bombs, reads no export, sends slow bodies, fills the queue, deletes and asks
  * heavy questions; and the server's memory stays bounded.
  *
@@ -9,7 +9,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { ATTACKS, MEASURED, openNeighbourhood, percentile } from '../neighbours.mjs';
+import { ATTACKS, MEASURED, openNeighbourhood, percentile } from '../isolation.mjs';
 import { sanitized } from '../server.mjs';
 
 const full = process.env.NEIGHBOURS === 'full';

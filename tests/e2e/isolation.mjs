@@ -1,5 +1,5 @@
 /*
- * neighbours.mjs - two projects on one server: A attacks in a separate thread, B works and is measured.
+ * isolation.mjs - two projects on one server: A attacks in a separate thread, B works and is measured.
  *
  *   const place = await openNeighbourhood(t, { full: false });
  *   const idle = await place.measure({ rounds: 10 });

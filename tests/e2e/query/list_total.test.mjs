@@ -1,5 +1,5 @@
 /*
- * total.test.mjs - a list counts up to 10,000 traces and states when there are more, with and without a filter.
+ * list_total.test.mjs - a list counts up to 10,000 traces and states when there are more, with and without a filter.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,5 +1,5 @@
 /*
- * lost.test.mjs - a catalogue that is missing, older or another's deletes nothing: the server refuses to start, sets
+ * lost_catalogue.test.mjs - a catalogue that is missing, older or another's deletes nothing: the server refuses to start, sets
  * unknown files aside in lost/, and `tracewell check --rebuild` makes a catalogue from the files.
  */
 import assert from 'node:assert/strict';

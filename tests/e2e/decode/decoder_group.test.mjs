@@ -1,5 +1,5 @@
 /*
- * group.test.mjs - small traces of one project that wait together share a decoder: each has its own result, and one that
+ * decoder_group.test.mjs - small traces of one project that wait together share a decoder: each has its own result, and one that
  * kills the decoder costs the others nothing.
  */
 import assert from 'node:assert/strict';

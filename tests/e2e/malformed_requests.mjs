@@ -1,5 +1,5 @@
 /*
- * wild.mjs - requests that no client makes, from a seed: well-made ones of every route, cut, joined,
+ * malformed_requests.mjs - requests that no client makes, from a seed: well-made ones of every route, cut, joined,
  * repeated and garbled, and the forms that make proxies and servers disagree about the end of
  * a request; and the responses that are permitted.
  *
@@ -8,7 +8,7 @@
 import zlib from 'node:zlib';
 
 import { btrace, form, sampleMapping, sampleTrace, zstd } from './make.mjs';
-import { random } from './power.mjs';
+import { random } from './power_cut.mjs';
 import { routesServed } from './server.mjs';
 
 const CRLF = '\r\n';

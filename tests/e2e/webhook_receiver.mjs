@@ -1,5 +1,5 @@
 /*
- * receiver.mjs - a real HTTP server for webhooks, which can be made to hang, refuse, redirect, close or
+ * webhook_receiver.mjs - a real HTTP server for webhooks, which can be made to hang, refuse, redirect, close or
  * talk without end; and how a receiver checks a signature.
  */
 import crypto from 'node:crypto';

@@ -1,5 +1,5 @@
 /*
- * alone.test.mjs - nothing phones home: a server without configured addresses connects to none, looks up no name
+ * no_outgoing.test.mjs - nothing phones home: a server without configured addresses connects to none, looks up no name
  * and sends no datagram, while it is used as people and devices use it; and the page asks its own server alone.
  *
  * The system calls of the server and of all its children are written down by strace; without one the test skips.
@@ -15,7 +15,7 @@ import { test } from 'node:test';
 import { launch, visit } from '../browser.mjs';
 import { sampleMapping, sampleTrace } from '../make.mjs';
 import { atEnd, sanitized, startServer, until } from '../server.mjs';
-import { sendSlower } from '../slower.mjs';
+import { sendSlower } from '../regressed_fleet.mjs';
 
 const lacks = spawnSync('strace', ['-V']).error ? 'no strace here' : sanitized() ? 'sanitizers do not bear a tracer' : false;
 

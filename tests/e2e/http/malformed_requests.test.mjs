@@ -1,5 +1,5 @@
 /*
- * wild.test.mjs - a live server and thousands of connections with input that no client sends (wild.mjs): it
+ * malformed_requests.test.mjs - a live server and thousands of connections with input that no client sends (malformed_requests.mjs): it
  * keeps running, answers in HTTP or closes, never returns a 500, interprets an ambiguous end of a request
  * in one way only, releases all resources, and serves the next normal request.
  *
@@ -12,7 +12,7 @@ import { test } from 'node:test';
 
 import { sampleTrace } from '../make.mjs';
 import { startServer, until } from '../server.mjs';
-import { answersIn, isAmbiguous, wildCase } from '../wild.mjs';
+import { answersIn, isAmbiguous, wildCase } from '../malformed_requests.mjs';
 
 const SECONDS = Number(process.env.WILD_SECONDS ?? 12);
 const SEED = Number(process.env.WILD_SEED ?? 1);

@@ -1,5 +1,5 @@
 /*
- * naive.mjs - steps that reshape calls, applied to every path of a flame graph one by one: the reference for the server
+ * reshape_reference.mjs - steps that reshape calls, applied to every path of a flame graph one by one: the reference for the server
  * and the page.
  */
 

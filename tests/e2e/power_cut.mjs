@@ -1,5 +1,5 @@
 /*
- * power.mjs - the states in which a power cut may leave a folder, from the record of the operations on it
+ * power_cut.mjs - the states in which a power cut may leave a folder, from the record of the operations on it
  * (tests/fault/record.c).
  *
  * The model is a file system with the weakest guarantees: only data covered by a finished sync is durable.  A

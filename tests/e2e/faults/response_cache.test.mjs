@@ -1,5 +1,5 @@
 /*
- * again.test.mjs - the response cache: slow responses are cached for equal requests, and never returned to
+ * response_cache.test.mjs - the response cache: slow responses are cached for equal requests, and never returned to
  * a caller without access or after the result has changed.
  */
 import assert from 'node:assert/strict';
