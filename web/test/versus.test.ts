@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { isChance, levelAt } from '../src/compare/comparedoc';
 import { signed } from '../src/i18n/format';
 import { newestFirst } from '../src/api/traces';
-import { axisOf, between, leftOut, paramsOf, placeOn, sorted, swapped, traceIn, treeOf, verdictOf, type FleetTree, type Method, type Stat, type Stratum, type Versus } from '../src/compare/versusdoc';
+import { axisOf, between, leftOut, paramsOf, positionOn, sorted, swapped, traceIn, treeOf, verdictOf, type FleetTree, type Method, type Stat, type Stratum, type Versus } from '../src/compare/versusdoc';
 
 const DAY = 86400000;
 const NOW = 100 * DAY + 5000;
@@ -56,9 +56,9 @@ test('what is said of a change', () => {
 test('0 and every change are on the axis', () => {
 	for (const list of [[stat(0.1, 0.2, 0.3)], [stat(-0.3, -0.2, -0.1)], [stat(null, null, null)], []]) {
 		const x = axisOf(list);
-		for (const v of [0, ...list.flatMap((s) => Object.values(s.change) as number[]).filter((v) => v !== null)]) assert.ok(placeOn(x, v) > 0 && placeOn(x, v) < 1, `${v}`);
+		for (const v of [0, ...list.flatMap((s) => Object.values(s.change) as number[]).filter((v) => v !== null)]) assert.ok(positionOn(x, v) > 0 && positionOn(x, v) < 1, `${v}`);
 	}
-	assert.ok(placeOn(axisOf([stat(0.1, 0.2, 0.3)]), 0.1) < placeOn(axisOf([stat(0.1, 0.2, 0.3)]), 0.3));
+	assert.ok(positionOn(axisOf([stat(0.1, 0.2, 0.3)]), 0.1) < positionOn(axisOf([stat(0.1, 0.2, 0.3)]), 0.3));
 });
 
 test('what one side lacks is named on the side that has it, with the scenario if there are several', () => {

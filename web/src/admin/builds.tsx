@@ -5,7 +5,7 @@ import { manage } from '../api/manage';
 import { FramesPanel } from '../trace/panels/frames';
 import { count, percent, when } from '../i18n/format';
 import { serverText } from '../i18n/servertext';
-import { SOON_MS, useLookAgain } from '../ui/again';
+import { SOON_MS, usePolling } from '../ui/polling';
 import { Cards } from '../ui/cards';
 import { KeyCommand } from '../ui/makekey';
 import { Page } from '../ui/page';
@@ -101,7 +101,7 @@ export function BuildsPage() {
 	const open = text('build');
 	const page = useLoad(cursor, () => manage.builds(cursor));
 	const v = page.value;
-	useLookAgain(page, v?.builds.some((b) => isCompiling(b.state) || isCompiling(b.retrace.state)) && SOON_MS);
+	usePolling(page, v?.builds.some((b) => isCompiling(b.state) || isCompiling(b.retrace.state)) && SOON_MS);
 	// shows a mapping that was just uploaded
 	useEffect(() => {
 		const back = () => document.visibilityState === 'visible' && page.again();

@@ -1,6 +1,6 @@
 // Deliveries of one webhook, attempt by attempt.
 import { useState } from 'preact/hooks';
-import { LATER_MS, SOON_MS, useLookAgain } from '../ui/again';
+import { LATER_MS, SOON_MS, usePolling } from '../ui/polling';
 import { get, send } from '../api/api';
 import { Cards } from '../ui/cards';
 import { useChange } from '../ui/change';
@@ -25,7 +25,7 @@ function pretty(body: string): string {
 }
 
 /** When to look again: never when nothing waits. */
-function lookIn(list: Delivery[]): number | null {
+function nextPoll(list: Delivery[]): number | null {
 	const next = list.filter((d) => d.state === 'waiting').map((d) => d.next_ms - Date.now());
 	return next.length ? Math.min(LATER_MS, Math.max(SOON_MS, Math.min(...next))) : null;
 }
@@ -69,7 +69,7 @@ export function Deliveries({ hook, sign = '' }: { hook: string; sign?: string })
 	const load = useLoad(`deliveries ${hook} ${sign}`, () => get<{ deliveries: Delivery[] }>(`/api/v1/webhooks/${hook}/deliveries`));
 	const [error, change] = useChange(load.again);
 	const list = load.value?.deliveries;
-	useLookAgain(load, load.value && lookIn(load.value.deliveries));
+	usePolling(load, load.value && nextPoll(load.value.deliveries));
 	return <>
 		{!list && <Pending of={load} what={tr('Loading deliveries')} />}
 		{list?.length === 0 && <p class="quiet">{tr('No deliveries yet.')}</p>}

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { get, may } from '../api/api';
 import { docOf, type Doc, type Rule } from '../trace/panels/findings';
 import { Cards } from '../ui/cards';
-import { PROCESSING_MS, useLookAgain } from '../ui/again';
+import { PROCESSING_MS, usePolling } from '../ui/polling';
 import { Sure } from '../ui/change';
 import { count, duration } from '../i18n/format';
 import { breakable, focused, useLoad } from '../ui/parts';
@@ -69,7 +69,7 @@ interface Found { pending: number; rules: { id: string; found: number; traces: n
 export function DetectorTable({ doc, put }: { doc: Doc; put: (d: Doc) => void }) {
 	const [editing, edit] = useState<string | null>(null); // '' is a new one
 	const load = useLoad('found', () => get<Found>('/api/v1/fleet/findings', { by: 'all', limit: 1 }));
-	useLookAgain(load, load.value?.pending && PROCESSING_MS);
+	usePolling(load, load.value?.pending && PROCESSING_MS);
 	const change = (rules: Rule[]) => put({ ...docOf(doc), rules });
 	const replace = (r: Rule, by: Rule) => change(doc.rules.map((o) => (o === r ? by : o)));
 	const keep = (r: Rule) => {

@@ -1,6 +1,6 @@
 // Notifications: webhooks with their deliveries, alert rules, the digest, and the issue tracker.
 import { useState } from 'preact/hooks';
-import { LATER_MS, SOON_MS, useLookAgain } from '../ui/again';
+import { LATER_MS, SOON_MS, usePolling } from '../ui/polling';
 import { get, send } from '../api/api';
 import { Cards } from '../ui/cards';
 import { Sure, useChange, useEditing } from '../ui/change';
@@ -27,7 +27,7 @@ const KINDS: [kind: string, shown: string][] = [['json', 'JSON'], ['slack', 'Sla
 const FULL = 500; // events of a hook that may wait
 
 /** Milliseconds until the next request; null: no active webhook has waiting events. */
-function lookIn(hooks: Hook[]): number | null {
+function nextPoll(hooks: Hook[]): number | null {
 	const waiting = hooks.filter((h) => h.waiting > 0 && !h.paused_ms);
 	return waiting.length === 0 ? null : waiting.some((h) => !h.failing_ms) ? SOON_MS : LATER_MS;
 }
@@ -142,7 +142,7 @@ export function NotificationsPage() {
 	const load = useLoad('webhooks', () => get<Hooks>('/api/v1/webhooks'));
 	const [came, settle] = useState(false); // panels below appear after the list, so that it does not move them
 	useCame(load, () => settle(true));
-	useLookAgain(load, load.value && lookIn(load.value.webhooks));
+	usePolling(load, load.value && nextPoll(load.value.webhooks));
 	return (
 		<Page title={tr('Notifications')} of="notifications">
 			{load.value ? <Webhooks v={load.value} again={load.again} /> : <Panel title={tr('Webhooks')}><Pending of={load} what={tr('Loading webhooks')} /></Panel>}

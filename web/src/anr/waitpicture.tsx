@@ -2,7 +2,7 @@
 import { useMemo } from 'preact/hooks';
 import { lockName, stateOf, threadName, type AnrProcess, type AnrWish } from './anrdoc';
 import { count, splitName } from '../i18n/format';
-import { useMore, useTable } from '../ui/held';
+import { useMore, useTable } from '../ui/panelstate';
 import { number, set } from '../ui/route';
 import { tr } from '../i18n/strings/anr';
 import { pictureOf, waitsOf, type Arrow, type Box, type Picture, type Wait } from './waits';
@@ -13,7 +13,7 @@ const EDGE = 4; // around all, for strokes
 const BACK = 206; // right of a ring: its arrow back and that label
 const LABEL = 20; // characters
 const NAME = 22;
-const SAYS = 26;
+const LABEL_CHARS = 26;
 const ROWS = 40; // of the table
 
 function short(s: string, most: number): string {
@@ -106,7 +106,7 @@ function Node({ p, b, at, gone }: { p: AnrProcess; b: Box; at: Spot; gone: AnrWi
 			<title>{b.kind === 'thread' ? tr('{name}: {says}. Show its stack', { name, says }) : `${name}: ${says}`}</title>
 			<rect width={BOX.width} height={BOX.height} rx="6" />
 			<text x="12" y="19" class="name">{short(name, NAME)}</text>
-			<text x="12" y="35" class="quiet">{short(says, SAYS)}</text>
+			<text x="12" y="35" class="quiet">{short(says, LABEL_CHARS)}</text>
 		</g>
 	);
 }

@@ -2,7 +2,7 @@
 import { earlyResponse } from './early';
 import { answered, lost } from './health';
 import { harmless } from '../i18n/format';
-import { heardInTime } from '../i18n/servertext';
+import { translateInTime } from '../i18n/servertext';
 import { tr } from '../i18n/strings/frame';
 import { flameOf, type FlameColumns } from './flamecolumns';
 import { distinct, distinctName, withOverloads } from './overloads';
@@ -164,7 +164,7 @@ export async function answer(path: string, r: Response): Promise<Response> {
 	if (r.ok) return r;
 	const body = await r.json().catch(() => null);
 	const message = body?.error?.message;
-	throw new Refusal(r.status, message ? await heardInTime(message) : tr('The server returned {status}.', { status: r.status }), body?.error?.offset ?? null);
+	throw new Refusal(r.status, message ? await translateInTime(message) : tr('The server returned {status}.', { status: r.status }), body?.error?.offset ?? null);
 }
 
 const ahead = new Map<string, Promise<unknown>>(); // requested ahead

@@ -1,7 +1,7 @@
 // State derived from responses: whether the server responds, whether the session is valid, and the last object not found.
 import { signal } from '@preact/signals';
 
-const ASK_MS = 2000; // while the server is away
+const REQUEST_MS = 2000; // while the server is away
 
 export const away = signal(false);
 export const returned = signal(0); // number of recoveries of the server
@@ -10,16 +10,16 @@ export const missing = signal({ path: '', turn: 0 }); // the last that was not f
 
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-function ask(): void {
+function request(): void {
 	clearTimeout(timer);
-	timer = setTimeout(() => fetch('/api/v1/session').then(found, ask), ASK_MS);
+	timer = setTimeout(() => fetch('/api/v1/session').then(found, request), REQUEST_MS);
 }
 
 /** No response arrived. */
 export function lost(): void {
 	if (away.value) return;
 	away.value = true;
-	ask();
+	request();
 }
 
 /** A response arrived. */

@@ -7,7 +7,7 @@ import { away, expired } from '../api/health';
 import { Drop } from './drop';
 import { Find } from './find';
 import { ShortcutKey } from './shortcutkey';
-import { language, LANGUAGES, speak, type Language } from '../i18n/language';
+import { language, LANGUAGES, switchLanguage, type Language } from '../i18n/language';
 import { Navigation } from './navigation';
 import { allowed, placeOf, PLACES, trace, traceOf } from './pages';
 import { later } from '../ui/later';
@@ -26,7 +26,7 @@ const ended = signal(false); // the session ended, not by signing out
 const failed = signal<Error | null>(null);
 
 /** Loads the session.  A link to a trace selects the trace's project, which is added to the address. */
-async function ask(): Promise<Session> {
+async function fetchSession(): Promise<Session> {
 	const id = traceOf(path.value);
 	const s = await api.session(id);
 	const other = s.trace_project;
@@ -41,7 +41,7 @@ async function ask(): Promise<Session> {
 async function load(): Promise<void> {
 	try {
 		useProject(text('project'));
-		const s = await ask().catch(async (why: unknown) => {
+		const s = await fetchSession().catch(async (why: unknown) => {
 			if (!(why instanceof Refusal) || why.status !== 401) throw why;
 			await api.signOut(); // the session has ended: the browser may drop its cookie
 			return api.session();
@@ -92,7 +92,7 @@ function Skip() {
 /** The other language, by its own name. */
 function Languages() {
 	const others = (Object.keys(LANGUAGES) as Language[]).filter((one) => one !== language);
-	return <>{others.map((one) => <button key={one} class="small" lang={one} onClick={() => { flush(); speak(one); }}>{LANGUAGES[one]}</button>)}</>;
+	return <>{others.map((one) => <button key={one} class="small" lang={one} onClick={() => { flush(); switchLanguage(one); }}>{LANGUAGES[one]}</button>)}</>;
 }
 
 function Head({ s }: { s: Session | null }) {

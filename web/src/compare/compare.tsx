@@ -6,7 +6,7 @@ import { comparisonOf, pairOf, SIDE_MAX, verdict } from './comparedoc';
 import { Below, Crumbs, DiffGraph, Legend, openNode } from './comparegraph';
 import { CompareTable } from './comparetable';
 import { count, when } from '../i18n/format';
-import { afresh, useTable } from '../ui/held';
+import { afresh, useTable } from '../ui/panelstate';
 import { LinkCheck } from '../trace/state/linkcheck';
 import { Busy, Choice, Failure, Panel, useLoad, type Loaded } from '../ui/parts';
 import { link, number, set, text } from '../ui/route';

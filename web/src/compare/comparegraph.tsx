@@ -7,7 +7,7 @@ import { boxesOf, childrenOf } from '../trace/graph/flamelayout';
 import { count, duration, splitName } from '../i18n/format';
 import { Graph } from '../trace/graph/graph';
 import { metricOf } from '../trace/graph/graphparts';
-import { useMore } from '../ui/held';
+import { useMore } from '../ui/panelstate';
 import { MethodName } from '../ui/parts';
 import { wordsOf } from '../api/source';
 import { tr } from '../i18n/strings/compare';

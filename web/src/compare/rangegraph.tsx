@@ -5,7 +5,7 @@ import { Below, Crumbs, DiffGraph, Legend, openNode } from './comparegraph';
 import { change, pairOf, relative } from './comparedoc';
 import { count, duration } from '../i18n/format';
 import { tr } from '../i18n/strings/compare';
-import { afresh, useTable } from '../ui/held';
+import { afresh, useTable } from '../ui/panelstate';
 import { Busy, Choice, Failure, useLoad } from '../ui/parts';
 import { number, set, text } from '../ui/route';
 import type { Base } from '../trace/state/base';

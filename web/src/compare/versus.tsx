@@ -9,7 +9,7 @@ import { Busy, Failure, useLoad } from '../ui/parts';
 import { link, number, set, text } from '../ui/route';
 import { SourceBox } from '../source/sourcelater';
 import { tr } from '../i18n/strings/versus';
-import { ASKED, daysOf, isAlone, named, paramsOf, SIDES, swapped, treeOf, WHERE, type FleetTree, type Reported, type Versus } from './versusdoc';
+import { QUERY_PARAMS, daysOf, isSingleTrace, named, paramsOf, SIDES, swapped, treeOf, WHERE, type FleetTree, type Reported, type Versus } from './versusdoc';
 import { rootOf, VersusGraph } from './versusgraph';
 import { MixCard, OneMethod, Quantiles, SideCard } from './versusnumbers';
 import { ask, Picker, useSuggestion, useValues } from './versuspick';
@@ -19,7 +19,7 @@ const DAYS_MAX = 400;
 
 type Params = Record<string, string | number>;
 
-const startOver = () => ask({ ...Object.fromEntries(ASKED.map((name) => [name, null])), method: null });
+const startOver = () => ask({ ...Object.fromEntries(QUERY_PARAMS.map((name) => [name, null])), method: null });
 
 function Nothing({ none, only }: { none: boolean; only: string | undefined }) {
 	return (
@@ -105,10 +105,10 @@ function Body({ params, of }: { params: Params; of: string }) {
 	return (
 		<div class={`versus${load.busy ? ' stale' : ''}`} data-versus={load.busy ? undefined : '1'}>
 			<p class="verdict-line anywhere" role="status">{serverText(v.summary)}</p>
-			<div class="sides"><SideCard v={v} side="a" /><SideCard v={v} side="b" />{v.comparable && !isAlone(v) && <MixCard v={v} />}</div>
+			<div class="sides"><SideCard v={v} side="a" /><SideCard v={v} side="b" />{v.comparable && !isSingleTrace(v) && <MixCard v={v} />}</div>
 			{!v.comparable && <Empty v={v} />}
 			{v.comparable && <>
-				{!isAlone(v) && <Quantiles v={v} />}
+				{!isSingleTrace(v) && <Quantiles v={v} />}
 				<VersusTable v={v} busy={load.busy} detail={(name, descriptor) => <><OneMethod v={v} params={params} of={of} name={name} descriptor={descriptor} /><SourceBox method={name} app={text('app')} base={versionOf('a')} head={versionOf('b')} /></>} />
 				<VersusGraph tree={tree as Parameters<typeof VersusGraph>[0]['tree']} of={of} />
 			</>}
@@ -127,7 +127,7 @@ function Links({ params }: { params: Params }) {
 }
 
 export function VersusPage() {
-	for (const name of ASKED) text(name); // the address's names, known from now on
+	for (const name of QUERY_PARAMS) text(name); // the address's names, known from now on
 	const values = useValues();
 	const params = paramsOf(text, Date.now());
 	const of = JSON.stringify(params);

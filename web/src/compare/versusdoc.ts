@@ -39,7 +39,7 @@ export const SIDES = ['a', 'b'] as const;
 const DATES = ['since', 'until'];
 const OWN = SIDES.flatMap((side) => [side, ...[...WORDS, ...DATES].map((w) => `${side}.${w}`)]);
 /** The address parameters that define the comparison. */
-export const ASKED = [...WORDS, 'days', 'mix', ...OWN];
+export const QUERY_PARAMS = [...WORDS, 'days', 'mix', ...OWN];
 
 type Get = (name: string) => string;
 
@@ -93,7 +93,7 @@ export function between({ low, high }: Interval, show: (v: number) => string): s
 }
 
 /** One trace on each side: there is nothing to be sure of. */
-export const isAlone = (v: Versus) => v.a.trace !== null && v.b.trace !== null;
+export const isSingleTrace = (v: Versus) => v.a.trace !== null && v.b.trace !== null;
 
 export type Verdict = 'slower' | 'faster' | 'may be chance' | 'too few traces';
 
@@ -141,7 +141,7 @@ export function axisOf(stats: Stat[]): Axis {
 }
 
 /** Where a change is, 0 to 1. */
-export const placeOn = (x: Axis, v: number) => (v - x.low) / (x.high - x.low);
+export const positionOn = (x: Axis, v: number) => (v - x.low) / (x.high - x.low);
 
 /* --- the table --- */
 

@@ -3,7 +3,7 @@ import { Refusal, type ComparedTree } from '../api/api';
 import { pairOf } from './comparedoc';
 import { Below, Crumbs, DiffGraph, Legend, openNode } from './comparegraph';
 import { count } from '../i18n/format';
-import { afresh, useTable } from '../ui/held';
+import { afresh, useTable } from '../ui/panelstate';
 import { Busy, Choice, Failure, Panel, type Loaded } from '../ui/parts';
 import { set, text } from '../ui/route';
 import { tr } from '../i18n/strings/versus';

@@ -4,12 +4,12 @@ import { get } from '../api/api';
 import { classWord } from '../api/classes';
 import { count, DAY_MS, duration, percent, signed } from '../i18n/format';
 import { Cards } from '../ui/cards';
-import { useMore } from '../ui/held';
+import { useMore } from '../ui/panelstate';
 import { narrow } from '../ui/narrow';
 import { Pending, useLoad } from '../ui/parts';
 import { link, text } from '../ui/route';
 import { tr } from '../i18n/strings/versus';
-import { axisOf, between, leftOut, placeOn, reportedIn, reportedOf, severalScenarios, verdictOf, WHERE, type Axis, type Interval, type Mix, type Reported, type Scenario, type Stat, type Versus } from './versusdoc';
+import { axisOf, between, leftOut, positionOn, reportedIn, reportedOf, severalScenarios, verdictOf, WHERE, type Axis, type Interval, type Mix, type Reported, type Scenario, type Stat, type Versus } from './versusdoc';
 
 const [SHOWN, STRATA] = [5, 6];
 const VERDICTS = { slower: tr('slower'), faster: tr('faster'), 'may be chance': tr('may be chance'), 'too few traces': tr('too few traces') };
@@ -67,12 +67,12 @@ export function MixCard({ v }: { v: Versus }) {
 /** The interval of a change, on an axis that all rows share. */
 function Whisker({ s, x, name }: { s: Stat; x: Axis; name: string }) {
 	const { low, high, value } = s.change;
-	const at = (v: number) => `${(100 * placeOn(x, v)).toFixed(2)}%`;
+	const at = (v: number) => `${(100 * positionOn(x, v)).toFixed(2)}%`;
 	const kind = CLASS[verdictOf(s)];
 	return (
 		<svg class={`whisker ${kind}`} role="img" aria-label={`${name}: ${low === null ? tr('no interval') : between(s.change, signed)}`}>
 			<line class="zero" x1={at(0)} x2={at(0)} y1="0" y2="100%" />
-			{low !== null && high !== null && <rect x={at(low)} width={`${(100 * (placeOn(x, high) - placeOn(x, low))).toFixed(2)}%`} y="7" height="4" rx="2" />}
+			{low !== null && high !== null && <rect x={at(low)} width={`${(100 * (positionOn(x, high) - positionOn(x, low))).toFixed(2)}%`} y="7" height="4" rx="2" />}
 			{value !== null && <circle cx={at(value)} cy="9" r="4.5" />}
 		</svg>
 	);

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { get } from '../api/api';
 import { manage } from '../api/manage';
 import { CLASSES, classWord } from '../api/classes';
-import { afresh } from '../ui/held';
+import { afresh } from '../ui/panelstate';
 import { Failure, useLoad, type Loaded } from '../ui/parts';
 import { set, text } from '../ui/route';
 import { tr } from '../i18n/strings/versus';

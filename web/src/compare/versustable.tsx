@@ -9,7 +9,7 @@ import { narrow } from '../ui/narrow';
 import { Choice, Copy, MethodName, Panel, Sorted } from '../ui/parts';
 import { number, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/versus';
-import { isAlone, reportedIn, sorted, type Key, type Mean, type Method, type Reported, type Versus } from './versusdoc';
+import { isSingleTrace, reportedIn, sorted, type Key, type Mean, type Method, type Reported, type Versus } from './versusdoc';
 import { ReportedIn } from './versusnumbers';
 
 const [STEP, FEW] = [25, 5]; // rows at first; on a phone, where a row is a block
@@ -99,9 +99,9 @@ export function VersusTable({ v, busy, detail }: { v: Versus; busy: boolean; det
 			{list.length === 0 && <p class="quiet">{tr('No methods match.')}</p>}
 			{list.length > 0 && <Cards of="methods compared" stale={busy}>
 				<thead><tr>{COLUMNS.map(([k, label]) => <Sorted key={k} by={k} label={label} hint={k.endsWith('change') ? tr('Size of the change, in either direction') : undefined} {...heads} />)}</tr></thead>
-				<tbody>{shown.map((m) => <Row key={nameOf(m)} m={m} most={most} judged={!isAlone(v)} open={reportedIn(v, m.name, m.descriptor)} detail={detail} />)}</tbody>
+				<tbody>{shown.map((m) => <Row key={nameOf(m)} m={m} most={most} judged={!isSingleTrace(v)} open={reportedIn(v, m.name, m.descriptor)} detail={detail} />)}</tbody>
 			</Cards>}
-			<div class="row under"><span class="quiet">{tr.rich('{shown} of {list} methods{methods}{v}', { shown: count(shown.length), list: count(list.length), methods: there > v.methods.length && tr(' of the {methods} whose self time changed most, of {there}', { methods: count(v.methods.length), there: count(there) }), v: isAlone(v) ? '.' : tr('; means per trace. At most 1 in 20 of the changes not marked as chance is due to chance.') })}</span>
+			<div class="row under"><span class="quiet">{tr.rich('{shown} of {list} methods{methods}{v}', { shown: count(shown.length), list: count(list.length), methods: there > v.methods.length && tr(' of the {methods} whose self time changed most, of {there}', { methods: count(v.methods.length), there: count(there) }), v: isSingleTrace(v) ? '.' : tr('; means per trace. At most 1 in 20 of the changes not marked as chance is due to chance.') })}</span>
 				{list.length > rows && <button class="small" onClick={() => set({ rows: rows * 4 })}>{tr('Show more')}</button>}</div>
 		</Panel>
 	);

@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact';
 import { get } from '../api/api';
 import { withOverloads } from '../api/overloads';
 import type { Callers, Near } from './fleetdoc';
-import { methodLink, OnThread, useAsked } from './fleetparts';
+import { methodLink, OnThread, useFleetQuery } from './fleetparts';
 import { count, duration, percent } from '../i18n/format';
 import { Cards } from '../ui/cards';
 import { MethodName, Panel, Pending, useLoad } from '../ui/parts';
@@ -59,7 +59,7 @@ function Both({ of }: { of: Callers }) {
 }
 
 export function FleetCallers({ name }: { name: string }) {
-	const asked = useAsked();
+	const asked = useFleetQuery();
 	const thread = text('thread');
 	const load = useLoad(`callers ${name} ${asked.key} ${thread}`, (signal) => get<Callers>('/api/v1/fleet/callers', { ...asked.params, name, ...(thread && { thread }) }, signal));
 	const v = load.value?.name === name ? load.value : null;

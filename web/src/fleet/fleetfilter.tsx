@@ -3,7 +3,7 @@ import { count, DAY_MS } from '../i18n/format';
 import type { ComponentChildren } from 'preact';
 import { manage } from '../api/manage';
 import { CLASSES, classWord } from '../api/classes';
-import { PROCESSING_MS, useLookAgain } from '../ui/again';
+import { PROCESSING_MS, usePolling } from '../ui/polling';
 import { useLoad, type Loaded } from '../ui/parts';
 import { number, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/fleet';
@@ -101,6 +101,6 @@ export function NoRows({ unmatched, none, also = [] }: { unmatched: string; none
 /** Shows the number of ANR reports that are not grouped by the current rules and names, and loads the groups again until none is left. */
 export function Ungrouped({ load }: { load: Loaded<{ pending: number }> }) {
 	const n = load.value?.pending;
-	useLookAgain(load, n && PROCESSING_MS);
+	usePolling(load, n && PROCESSING_MS);
 	return n ? <p class="quiet" role="status">{tr('{pending} {pending2} still being grouped.', { pending: count(n), pending2: n === 1 ? tr('report is') : tr('reports are') })}</p> : null;
 }

@@ -2,10 +2,10 @@
 import { get } from '../api/api';
 import { groupId, groupName, inOrder, LABEL, type ByLabel, type Head, type Keyed, type Point } from './fleetdoc';
 import { FleetFilter } from './fleetfilter';
-import { byName, methodLink, Narrowed, PickBy, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
+import { byName, methodLink, Narrowed, PickBy, Uncounted, useFleetQuery, useBy, withFilter } from './fleetparts';
 import { count, duration, percent } from '../i18n/format';
 import { serverText } from '../i18n/servertext';
-import { PROCESSING_MS, useLookAgain } from '../ui/again';
+import { PROCESSING_MS, usePolling } from '../ui/polling';
 import { Cards } from '../ui/cards';
 import { inView, MethodName, Panel, Pending, useLoad, type Loaded } from '../ui/parts';
 import { link, set, text } from '../ui/route';
@@ -44,9 +44,9 @@ const nothing = (f: Found) => (f.examined === 0 ? tr('No analysed trace matches.
 
 /** Loads findings, repeatedly while some of the project's traces are not analysed. */
 function useFindings(asked: { by: string; limit: number; rule?: string }): Loaded<Found> {
-	const params = { ...useAsked().params, ...asked };
+	const params = { ...useFleetQuery().params, ...asked };
 	const load = useLoad(JSON.stringify(params), (signal) => get<Found>('/api/v1/fleet/findings', params, signal));
-	useLookAgain(load, load.value?.pending && PROCESSING_MS);
+	usePolling(load, load.value?.pending && PROCESSING_MS);
 	return load;
 }
 

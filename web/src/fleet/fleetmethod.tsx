@@ -1,7 +1,7 @@
 // One method over the fleet: by version, day and more, as a picture and as numbers, with a trace to each.
 import { get, may } from '../api/api';
 import { enough, chartOf, groupId, groupName, inOrder, LABEL, METRICS, metricNamed, namedMarks, valueOf, type Chart, type Mark, type Metric, type MetricName, type Point, type Series } from './fleetdoc';
-import { alertLink, byName, Change, filterOf, NoTraces, PickBy, Stated, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
+import { alertLink, byName, Change, filterOf, NoTraces, PickBy, Stated, Uncounted, useFleetQuery, useBy, withFilter } from './fleetparts';
 import { NoRows } from './fleetfilter';
 import { count, tick } from '../i18n/format';
 import { Cards } from '../ui/cards';
@@ -89,7 +89,7 @@ function searchLink(name: string): string {
 }
 
 export function FleetMethod({ name }: { name: string }) {
-	const asked = useAsked();
+	const asked = useFleetQuery();
 	const { by, bys } = useBy();
 	const metric = metricNamed(text('metric'));
 	const [, label, meaning] = METRICS.find(([m]) => m === metric)!;

@@ -5,7 +5,7 @@ import { METRICS, metricNamed, STATS, statNamed, valueOf, type FleetMethodRow, t
 import { FleetCallers } from './fleetcallers';
 import { FleetMethod } from './fleetmethod';
 import { FleetFilter } from './fleetfilter';
-import { methodLink, Narrowed, MissingMappings, NoTraces, OnThread, Stated, useAsked, withFilter } from './fleetparts';
+import { methodLink, Narrowed, MissingMappings, NoTraces, OnThread, Stated, useFleetQuery, withFilter } from './fleetparts';
 import { count, percent } from '../i18n/format';
 import { Cards } from '../ui/cards';
 import { Choice, MethodName, Panel, Pending, Sorted, useLoad } from '../ui/parts';
@@ -57,7 +57,7 @@ function Table({ v, rows }: { v: FleetMethods; rows: number }) {
 }
 
 function List() {
-	const asked = useAsked();
+	const asked = useFleetQuery();
 	const { metric, stat, order } = useSort();
 	const rows = Math.min(MOST, Math.max(PAGE, number('rows') ?? PAGE));
 	const q = text('q');

@@ -5,12 +5,12 @@ import { stageName } from '../api/stages';
 import { KINDS, type Groups } from './anrgroups';
 import { enough, groupId, groupName, LABEL, scenarioRows, uncounted, type Counts, type FleetMethods, type Scenario, type ScenarioGroup, type Scenarios } from './fleetdoc';
 import { dayOf, durationName } from './triage';
-import { alertLink, byName, Change, filterOf, methodLink, MissingMappings, NoTraces, PickBy, Stated, Uncounted, useAsked, useBy, withFilter } from './fleetparts';
+import { alertLink, byName, Change, filterOf, methodLink, MissingMappings, NoTraces, PickBy, Stated, Uncounted, useFleetQuery, useBy, withFilter } from './fleetparts';
 import { namedParams, span, Trend, Ungrouped, useDays } from './fleetfilter';
 import { count, duration, percent, signed } from '../i18n/format';
 import { interval } from '../i18n/interval';
 import { serverText } from '../i18n/servertext';
-import { PROCESSING_MS, useLookAgain } from '../ui/again';
+import { PROCESSING_MS, usePolling } from '../ui/polling';
 import { Cards } from '../ui/cards';
 import { MethodName, Panel, Pending, useLoad, type Loaded } from '../ui/parts';
 import { totalOf } from '../api/traces';
@@ -63,7 +63,7 @@ export function Intake() {
 	const { params, key, since } = useListed();
 	const load = useLoad(`intake ${key}`, (signal) => Promise.all([intake(params, since, signal), manage.stages(signal)]));
 	const [v, { stages } = { stages: [] }] = load.value ?? [];
-	useLookAgain(load, (v?.queued || v?.decoding || stages.some((x) => x.waiting)) && PROCESSING_MS);
+	usePolling(load, (v?.queued || v?.decoding || stages.some((x) => x.waiting)) && PROCESSING_MS);
 	const list = (state: string) => link(`/traces?${new URLSearchParams({ ...params, ...(state && { state }) })}`);
 	return (
 		<Panel title={tr('Received traces')} id="intake">
@@ -146,7 +146,7 @@ function ScenarioTable({ rows, error, by, slower }: { rows: Scenario[]; error: n
 }
 
 export function ScenarioTimes({ open }: { open: Open }) {
-	const fleet = useAsked();
+	const fleet = useFleetQuery();
 	const { by, bys } = useBy(['scenario']);
 	const load = useLoad(`scenarios ${by} ${fleet.key}`, (signal) => get<Scenarios>('/api/v1/fleet/scenarios', { ...fleet.params, by }, signal));
 	const all = text('all') === '1';
@@ -212,7 +212,7 @@ export function Regressions({ open: load, few }: { open: Open; few: boolean }) {
 /* --- ANRs --- */
 
 export function Anrs({ few }: { few: boolean }) {
-	const fleet = useAsked();
+	const fleet = useFleetQuery();
 	const load = useLoad(`top anrs ${fleet.key}`, (signal) => get<Groups>('/api/v1/anr/groups', { ...fleet.params, limit: ROWS }, signal));
 	const v = load.value;
 	return (
@@ -234,7 +234,7 @@ export function Anrs({ few }: { few: boolean }) {
 /* --- methods --- */
 
 export function Slowest() {
-	const fleet = useAsked();
+	const fleet = useFleetQuery();
 	const load = useLoad(`slowest ${fleet.key}`, (signal) => get<FleetMethods>('/api/v1/fleet/methods', { ...fleet.params, sort: 'p95_self', metrics: 'self,wall', limit: METHODS }, signal));
 	const v = load.value;
 	return (

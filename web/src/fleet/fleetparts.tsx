@@ -20,7 +20,7 @@ export function withFilter(to: string, more: Record<string, string> = {}): strin
 export const methodLink = (name: string, more: Record<string, string> = {}): string => withFilter('/fleet/methods', { method: name, ...more });
 
 /** The filter, and the label that traces are counted by; the server refuses label and class together. */
-export function useAsked(): { params: Record<string, string | number>; key: string; days: number } {
+export function useFleetQuery(): { params: Record<string, string | number>; key: string; days: number } {
 	const fleet = useFleet();
 	const label = text('label');
 	return { params: { ...fleet.params, ...(label && { label }) }, key: `${fleet.key} ${label}`, days: fleet.days };

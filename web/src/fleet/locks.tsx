@@ -38,14 +38,14 @@ function Row({ l, most, chosen }: { l: Lock; most: number; chosen: boolean }) {
 	);
 }
 
-function useAsked() {
+function useLockQuery() {
 	const fleet = useFleet();
 	const own = { threads: text('threads') === 'all' ? 'all' : '', source: ['calls', 'reports'].includes(text('source')) ? text('source') : '' };
 	return { params: { ...fleet.params, ...own }, key: `${fleet.key} ${own.threads} ${own.source}`, ...own };
 }
 
 function One({ name }: { name: string }) {
-	const asked = useAsked();
+	const asked = useLockQuery();
 	const by = text('by') === 'day' ? 'day' : 'version';
 	const load = useLoad(`lock ${name} ${by} ${asked.key}`, () => get<Series>('/api/v1/fleet/lock', { ...asked.params, name, by }));
 	const v = load.value;
@@ -63,7 +63,7 @@ function One({ name }: { name: string }) {
 }
 
 function List() {
-	const asked = useAsked();
+	const asked = useLockQuery();
 	const sort = SORTS.some(([s]) => s === text('sort')) ? text('sort') : 'total';
 	const q = text('q');
 	const days = useDays();

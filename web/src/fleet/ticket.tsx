@@ -1,6 +1,6 @@
 // The issue of a regression or a group of ANRs in the project's tracker: a button that creates it, then its link and state.
 import { Refusal, get, send } from '../api/api';
-import { SOON_MS, useLookAgain } from '../ui/again';
+import { SOON_MS, usePolling } from '../ui/polling';
 import { useChange } from '../ui/change';
 import { Failure, useLoad } from '../ui/parts';
 import { sentence } from '../i18n/format';
@@ -26,7 +26,7 @@ export function Ticket({ path, tracker }: { path: string; tracker: string }) {
 	const load = useLoad(`ticket ${path}`, async () => ({ ticket: await read(path) }));
 	const [error, change] = useChange(load.again);
 	const t = load.value?.ticket;
-	useLookAgain(load, t?.state === 'waiting' || t?.state === 'reopening' ? SOON_MS : null);
+	usePolling(load, t?.state === 'waiting' || t?.state === 'reopening' ? SOON_MS : null);
 	const create = () => void change(() => send('POST', `${path}/ticket`));
 	if (load.error) return <Failure error={load.error} retry={load.again} />;
 	if (!load.value) return null;

@@ -32,7 +32,7 @@ export const language: Language = onPage ? languageOf(remembered(), navigator.la
 if (onPage) document.documentElement.lang = language;
 
 /** Stores the choice and reloads the page; the address has its state. */
-export function speak(one: Language): void {
+export function switchLanguage(one: Language): void {
 	try {
 		localStorage.setItem(KEY, one);
 	} catch {

@@ -18,7 +18,7 @@ export function serverText(text: string): string {
 }
 
 /** The same for who can wait. */
-export async function heardInTime(text: string): Promise<string> {
+export async function translateInTime(text: string): Promise<string> {
 	if (!say.value) await load();
 	return say.value!(text);
 }

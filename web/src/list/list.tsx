@@ -5,7 +5,7 @@ import { api, may, type Trace } from '../api/api';
 import { ColumnChooser, NameCell, sharedOf, shownColumns, type Column, type Shared } from './listcolumns';
 import { Filters, isFiltered, put, Saved } from './listfilters';
 import { PickedBar } from './listpicked';
-import { useLookAgain } from '../ui/again';
+import { usePolling } from '../ui/polling';
 import { Cards } from '../ui/cards';
 import { Busy, Failure, useLoad, type Loaded } from '../ui/parts';
 import { EmptyPage, Pages, useRowKeys } from '../ui/pages';
@@ -94,7 +94,7 @@ function Table({ rows, columns, picked, pick, pickAll }: {
 function useRefresh(on: boolean, state: string, page: Loaded<unknown>): void {
 	const turn = useRef({ state: '', n: 0 });
 	if (turn.current.state !== state) turn.current = { state, n: 0 };
-	useLookAgain(page, on && backOff(turn.current.n++));
+	usePolling(page, on && backOff(turn.current.n++));
 }
 
 export function ListPage() {

@@ -2,7 +2,7 @@
 import { api, Refusal } from '../api/api';
 import { upload } from '../api/manage';
 import { backOff } from '../api/traces';
-import { heardInTime } from '../i18n/servertext';
+import { translateInTime } from '../i18n/servertext';
 import { firstProject } from '../ui/makekey';
 import { go, link, path } from '../ui/route';
 import { tr } from '../i18n/strings/frame';
@@ -119,7 +119,7 @@ async function sendTrace(u: Upload): Promise<void> {
 async function decoded(u: Upload, id: string): Promise<void> {
 	for (let turn = 0; ; turn++) {
 		const t = await api.trace(id);
-		if (t.state === 'failed') throw new Refusal(UNREADABLE, t.error ? await heardInTime(t.error.message) : 'failed');
+		if (t.state === 'failed') throw new Refusal(UNREADABLE, t.error ? await translateInTime(t.error.message) : 'failed');
 		if (t.state === 'ready' || t.state === 'archived') break;
 		await wait(Math.min(backOff(turn) / 4, 2000));
 	}
@@ -140,7 +140,7 @@ async function compiled(u: Upload): Promise<void> {
 	for (let turn = 0; ; turn++) {
 		const b = await api.build(u.build);
 		const m = u.kind === 'retrace' ? b.retrace : b;
-		if (m.state === 'failed') throw new Refusal(UNREADABLE, m.error ? await heardInTime(m.error.message) : 'failed');
+		if (m.state === 'failed') throw new Refusal(UNREADABLE, m.error ? await translateInTime(m.error.message) : 'failed');
 		if (m.state === 'ready') return;
 		await wait(Math.min(backOff(turn) / 4, 2000));
 	}

@@ -11,7 +11,7 @@ import { count, percent, sentence } from '../i18n/format';
 import { serverText } from '../i18n/servertext';
 import { LinkCheck } from './state/linkcheck';
 import { matching } from '../ui/matching';
-import { Deleted, NamesCame, useMeanwhile } from './meanwhile';
+import { Deleted, NewNames, useTraceChanges } from './tracechanges';
 import { COLUMNS } from './panels/methodcolumns';
 import { Busy, Failure, inField, Panel, useLoad } from '../ui/parts';
 import { PANELS, tidsOf } from './registry';
@@ -178,7 +178,7 @@ export function TracePage({ id }: { id: string }) {
 		return () => document.removeEventListener('visibilitychange', back);
 	}, []);
 
-	useMeanwhile(t, load.again);
+	useTraceChanges(t, load.again);
 
 	const gone = load.error instanceof Refusal && load.error.status === 404;
 	if (load.error && !t) return <main><div class="row head"><h1>{tr('Trace')}</h1></div><Failure error={load.error} retry={load.again} title={gone ? tr('Trace not found') : undefined}
@@ -192,7 +192,7 @@ export function TracePage({ id }: { id: string }) {
 			</div>
 			<div class="notices">
 				{load.error && (gone ? <Deleted /> : <Failure error={load.error} retry={load.again} />)}
-				<NamesCame t={t} />
+				<NewNames t={t} />
 				<NamesWarning t={t} />
 			</div>
 			{t.state !== 'ready' && <Facts t={t} />}

@@ -3,7 +3,7 @@
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { boxAt, walk } from './flamelayout';
 import { labelOf, paintBoxes, ROW, rowOf } from './flamepaint';
-import { holdScroll, scrolledTo } from '../../ui/held';
+import { storeScroll, scrolledTo } from '../../ui/panelstate';
 import { HitBar, hitsOf, nextHit } from '../parts/hits';
 import { FlameTip, nodeOf, numbers, stackOf, type GraphProps } from './graphparts';
 import { MethodMenu, type About } from '../parts/methodmenu';
@@ -40,7 +40,7 @@ function useHeldScroll(box: preact.RefObject<HTMLDivElement>, { a, hold, flip = 
 	useLayoutEffect(() => {
 		if (box.current) box.current.scrollTop = fromRoot(box.current, scrolledTo(hold));
 	}, [a, height]);
-	return () => box.current && holdScroll(hold, fromRoot(box.current, box.current.scrollTop));
+	return () => box.current && storeScroll(hold, fromRoot(box.current, box.current.scrollTop));
 }
 
 /** The node that the keys are at. */

@@ -5,7 +5,7 @@ import { count, duration } from '../../i18n/format';
 import { tr } from '../../i18n/strings/trace';
 import { Cards } from '../../ui/cards';
 import { narrow } from '../../ui/narrow';
-import { useMore } from '../../ui/held';
+import { useMore } from '../../ui/panelstate';
 import { Choice, MethodName, Panel, Pending, useLoad } from '../../ui/parts';
 import { number, set, text } from '../../ui/route';
 import { ThreadName } from '../parts/threadname';

@@ -83,7 +83,7 @@ function Why({ c, show, tid }: { c: Cause | null; show: Show; tid: number | null
 	return <>{serverText(c.message)} {c.rule && <button class="small" onClick={() => show({ tid, start_ns: c.start_ns, dur_ns: c.ns })}>{tr('Show the call')}</button>}</>;
 }
 
-function framesSay(f: Findings['frames']): string {
+function framesText(f: Findings['frames']): string {
 	if (f.from === null && f.messages === 0) return tr("The trace has no frames: neither Choreographer calls nor a display timeline.");
 	const frames = f.from === null ? tr('No frames in this trace') : tr('{frames}{from}: {slow} slow (over {slow_ns}), {frozen} of them frozen (over {frozen_ns})', { frames: tr.many(f.total, '{n} frame', '{n} frames'), from: f.from === 'notes' ? tr(', from the display timeline') : '', slow: count(f.slow), slow_ns: duration(f.slow_ns), frozen: count(f.frozen), frozen_ns: duration(f.frozen_ns) });
 	return `${frames}${f.messages ? tr('; {messages} {messages2} during which no frame could be drawn', { messages: count(f.messages), messages2: f.messages === 1 ? tr('message') : tr('messages') }) : ''}.`;
@@ -95,7 +95,7 @@ function Frames({ f, from, show }: { f: Findings; from: number; show: Show }) {
 	const kind = (x: FrameFound) => (x.what === 'message' ? tr('Message') : x.frozen ? tr('Frozen') : tr('Slow'));
 	return <>
 		<h3>{tr('Frames')}</h3>
-		<p class={f.frames.frozen + f.frames.messages > 0 ? 'loss' : 'quiet'}>{framesSay(f.frames)}</p>
+		<p class={f.frames.frozen + f.frames.messages > 0 ? 'loss' : 'quiet'}>{framesText(f.frames)}</p>
 		{list.length > 0 && <Cards>
 			<thead><tr><th class="num">{tr('At')}</th><th class="num">{tr('Duration')}</th><th>{tr('Frame')}</th><th>{tr('Cause')}</th></tr></thead>
 			<tbody>{list.slice(0, rows).map((x, i) => (

@@ -8,7 +8,7 @@ import { labelOf } from '../graph/flamepaint';
 import { SaveGraph } from '../graph/flamesave';
 import { Graph } from '../graph/graph';
 import { metricOf, numbers, type Answer, type Metric } from '../graph/graphparts';
-import { afresh, useMore, useTable } from '../../ui/held';
+import { afresh, useMore, useTable } from '../../ui/panelstate';
 import { Busy, Choice, Failure, MethodName, Panel, Pending, useLoad, useWidth } from '../../ui/parts';
 import { number, set, text } from '../../ui/route';
 import { matching } from '../../ui/matching';

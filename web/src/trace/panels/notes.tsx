@@ -3,7 +3,7 @@ import type { ComponentChild } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { api, type Note, type Thread } from '../../api/api';
 import { COMMA, count, duration, harmless } from '../../i18n/format';
-import { useMore } from '../../ui/held';
+import { useMore } from '../../ui/panelstate';
 import { useTyped } from '../../ui/filter';
 import { columnsOf, factsOf, type Fact } from './eventfacts';
 import { formatEvent, idOf } from '../state/event';

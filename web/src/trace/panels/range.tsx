@@ -5,7 +5,7 @@ import { api, type Method, type Thread } from '../../api/api';
 import { count, duration, percent } from '../../i18n/format';
 import { interval } from '../../i18n/interval';
 import { tr } from '../../i18n/strings/trace';
-import { useMore } from '../../ui/held';
+import { useMore } from '../../ui/panelstate';
 import { later } from '../../ui/later';
 import { matching } from '../../ui/matching';
 import { Choice, Copy, MethodName, Panel, Pending, useLoad } from '../../ui/parts';

@@ -3,7 +3,7 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { api, may, send, type Thread } from '../../api/api';
 import { count, duration, when } from '../../i18n/format';
 import { tr } from '../../i18n/strings/sql';
-import { useMore } from '../../ui/held';
+import { useMore } from '../../ui/panelstate';
 import { download, Failure, Panel, Pending, useLoad } from '../../ui/parts';
 import { Popover } from '../../ui/popover';
 import { set, text } from '../../ui/route';

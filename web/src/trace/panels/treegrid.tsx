@@ -5,7 +5,7 @@ import { api } from '../../api/api';
 import { closeAll, formatTree, graft, isLeaf, lacks, openHeaviest, openHottest, openTree, pathOf, rowsOf, treeOf, typed, type TreeNode } from './calltree';
 import type { Place } from '../graph/flamelayout';
 import type { Answer, Metric } from '../graph/graphparts';
-import { holdScroll, scrolledTo } from '../../ui/held';
+import { storeScroll, scrolledTo } from '../../ui/panelstate';
 import { HitBar, nextHit } from '../parts/hits';
 import { MethodMenu, type About } from '../parts/methodmenu';
 import { Failure, useSize } from '../../ui/parts';
@@ -127,7 +127,7 @@ function useScroll(box: preact.RefObject<HTMLDivElement>, root: TreeNode, rows: 
 		put(scrollTop);
 		if (wanted.current !== null && scrollTop === given.current) return;
 		wanted.current = null;
-		holdScroll('tree', scrollTop);
+		storeScroll('tree', scrollTop);
 	}];
 }
 

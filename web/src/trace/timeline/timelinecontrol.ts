@@ -124,7 +124,7 @@ export class Control implements Actions, HeadActions {
 		const { scene, p } = this;
 		e?.preventDefault();
 		const h = e ? await scene.at(e.offsetX, e.offsetY) : scene.selected && { what: 'call' as const, ...scene.selected };
-		if (h?.what === 'call' && h.hit.merged > 1) return this.tellMerged(h.hit.merged);
+		if (h?.what === 'call' && h.hit.merged > 1) return this.requestMerged(h.hit.merged);
 		if (h?.what !== 'call') return e ? undefined : this.tell(tr('No call is selected.'));
 		const { tid, hit } = h;
 		const called = 'called' in h ? h.called : scene.selected;
@@ -137,7 +137,7 @@ export class Control implements Actions, HeadActions {
 			method: hit.method, name: name(hit.method), stack: [...(called?.stack ?? []), hit].map((c) => name(c.method)), show: true });
 	}
 
-	private tellMerged(merged: number): void {
+	private requestMerged(merged: number): void {
 		this.tell(tr('{merged} short calls drawn as one: zoom in to select one.', { merged: count(merged) }));
 	}
 
@@ -145,7 +145,7 @@ export class Control implements Actions, HeadActions {
 		const { scene } = this;
 		this.tell('');
 		if (h?.what === 'note') return this.pickEvent(h.spot);
-		if (h?.what === 'call' && h.hit.merged > 1) this.tellMerged(h.hit.merged);
+		if (h?.what === 'call' && h.hit.merged > 1) this.requestMerged(h.hit.merged);
 		else if (h?.what === 'call') this.choose(h.tid, h.hit, true, h.called);
 		else this.unselect();
 		scene.drawOver();

@@ -2,7 +2,7 @@
 import { useEffect } from 'preact/hooks';
 import type { Thread } from '../../api/api';
 import { count, duration } from '../../i18n/format';
-import { useTable } from '../../ui/held';
+import { useTable } from '../../ui/panelstate';
 import type { Hit } from '../worker/messages';
 import { Busy } from '../../ui/parts';
 import { zoomed } from '../state/axis';

@@ -27,7 +27,7 @@ const errorOf = (why: unknown): WorkerError =>
 
 const fail = (tid: number | null, why: unknown) => say({ kind: 'failed', tid, error: errorOf(why) });
 
-function tellFound(): void {
+function postFound(): void {
 	const s = counted !== null && stores.get(counted);
 	if (s) say({ kind: 'found', tid: s.tid, found: s.rows && look?.matches ? found(s.rows, look.matches) : null });
 }
@@ -54,7 +54,7 @@ function begin(tid: number): void {
 	const store: Store = new Store(slicesOf(opened!.trace), queryOf(opened!.project), tid, (p) => {
 		reached.set(tid, p);
 		say({ kind: 'progress', tid, ...p });
-		if (tid === counted && look?.matches && p.loaded === p.total) tellFound();
+		if (tid === counted && look?.matches && p.loaded === p.total) postFound();
 	}, (why) => fail(tid, why));
 	stores.set(tid, store);
 	store.load((slices) => room(tid, slices), firstPicture, opened!.early).catch((why: unknown) => {
@@ -141,11 +141,11 @@ function answer(m: ToWorker): void {
 		break;
 	case 'look':
 		look = m.look;
-		tellFound();
+		postFound();
 		break;
 	case 'count':
 		counted = m.tid;
-		tellFound();
+		postFound();
 		break;
 	case 'paint':
 		picture(m);

@@ -6,19 +6,19 @@ import { missing } from '../api/health';
 import { link } from '../ui/route';
 import { tr } from '../i18n/strings/trace';
 
-const LOOK_MS = 5000; // while names or the ANR group are lacking
+const CHECK_MS = 5000; // while names or the ANR group are lacking
 
 const changing = (t: Trace) => JSON.stringify([t.report?.names ?? null, t.anr_group, t.rollup_state]);
 
 /** Requests the trace again if its names or its ANR group changed, or if a part of it is no longer found. */
-export function useMeanwhile(t: Trace | null, again: () => void): void {
+export function useTraceChanges(t: Trace | null, again: () => void): void {
 	const id = t?.id ?? '';
 	const grouping = t !== null && t.anr !== '' && t.anr_group === '' && ['waiting', 'postponed'].includes(t.rollup_state);
 	const lacking = t?.state === 'ready' && (grouping || (t.report?.names.resolved ?? 0) < (t.report?.names.ids ?? 0));
 	useEffect(() => {
 		if (!lacking) return;
-		const look = () => document.visibilityState === 'visible' && api.trace(id).then((now) => changing(now) !== changing(t!) && again(), () => undefined);
-		const timer = setInterval(look, LOOK_MS);
+		const check = () => document.visibilityState === 'visible' && api.trace(id).then((now) => changing(now) !== changing(t!) && again(), () => undefined);
+		const timer = setInterval(check, CHECK_MS);
 		return () => clearInterval(timer);
 	}, [id, lacking, t && changing(t)]);
 	useEffect(() => {
@@ -33,7 +33,7 @@ export function useMeanwhile(t: Trace | null, again: () => void): void {
 }
 
 /** Reports new names until it is dismissed. */
-export function NamesCame({ t }: { t: Trace }) {
+export function NewNames({ t }: { t: Trace }) {
 	const resolved = t.report?.names.resolved ?? 0;
 	const before = useRef(resolved);
 	const [said, say] = useState('');

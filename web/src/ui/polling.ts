@@ -7,7 +7,7 @@ export const PROCESSING_MS = 5000; // while traces of the project are processed
 export const LATER_MS = 30_000; // while its next try is far off
 
 /** Repeats the request this long after a response, or when the page becomes visible again. Does nothing if `wait_ms` is not set. */
-export function useLookAgain(load: Loaded<unknown>, wait_ms: number | false | null | undefined): void {
+export function usePolling(load: Loaded<unknown>, wait_ms: number | false | null | undefined): void {
 	useEffect(() => {
 		if (load.busy || !wait_ms) return;
 		const look = () => document.hidden || load.again();

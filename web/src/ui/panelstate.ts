@@ -3,15 +3,15 @@
 import { set, text } from './route';
 
 /** Names with numbers, "notes:60,children:200"; anything else is left out. */
-export function parseHeld(list: string): Map<string, number> {
+export function parsePanelState(list: string): Map<string, number> {
 	const held = new Map<string, number>();
 	for (const [, name, n] of list.matchAll(/(?:^|,)([a-z]+):(\d{1,7})(?=,|$)/g)) held.set(name, Number(n));
 	return held;
 }
 
 /** The same with one of them changed; null takes it out. */
-export function withHeld(list: string, name: string, n: number | null): string | null {
-	const held = parseHeld(list);
+export function withPanelState(list: string, name: string, n: number | null): string | null {
+	const held = parsePanelState(list);
 	if (n === null) held.delete(name);
 	else held.set(name, n);
 	return [...held].map(([k, v]) => `${k}:${v}`).join(',') || null;
@@ -26,21 +26,21 @@ export function useTable(name: string): [boolean, () => void] {
 
 /** The number of shown rows, initially `first`, and a function that shows more. */
 export function useMore(name: string, first: number): [number, (rows: number) => void] {
-	const rows = parseHeld(text('more')).get(name);
-	return [Math.max(first, rows ?? first), (n) => set({ more: withHeld(text('more'), name, n > first ? n : null) })];
+	const rows = parsePanelState(text('more')).get(name);
+	return [Math.max(first, rows ?? first), (n) => set({ more: withPanelState(text('more'), name, n > first ? n : null) })];
 }
 
 /** How far something is scrolled, in CSS pixels from where it begins. */
 export function scrolledTo(name: string): number {
-	return parseHeld(text('tops')).get(name) ?? 0;
+	return parsePanelState(text('tops')).get(name) ?? 0;
 }
 
-export function holdScroll(name: string, px: number): void {
-	set({ tops: withHeld(text('tops'), name, px > 0 ? Math.round(px) : null) });
+export function storeScroll(name: string, px: number): void {
+	set({ tops: withPanelState(text('tops'), name, px > 0 ? Math.round(px) : null) });
 }
 
 /** For another graph or tree in the same place: it begins at its top, with the first of its rows. */
 export function afresh(): Record<string, string | null> {
-	const tops = ['graph', 'tree'].reduce<string | null>((list, name) => withHeld(list ?? '', name, null), text('tops'));
-	return { tops, more: withHeld(text('more'), 'children', null) };
+	const tops = ['graph', 'tree'].reduce<string | null>((list, name) => withPanelState(list ?? '', name, null), text('tops'));
+	return { tops, more: withPanelState(text('more'), 'children', null) };
 }
