@@ -81,8 +81,7 @@ static enum tw_status refuse_unknown(const struct tw_decoder *d, struct tw_err *
 
 	if (tw_str_starts(head, TW_STR("JAVA PROFILE 1.0")))
 		return tw_fail_at(err, TW_UNSUPPORTED, 0,
-		        "a heap dump (HPROF) has no times of code and is not read here; open it in "
-		        "Android Studio");
+		        "a heap dump (HPROF) contains no method calls; open it in Android Studio");
 	return tw_fail_at(err, TW_UNSUPPORTED, 0, "not a trace in a known format%s%s",
 	        belongs ? "; " : "", belongs ? belongs : "");
 }

@@ -166,13 +166,13 @@ static const char *uncorrected(const struct tw_mix *m, unsigned by, bool known)
 		return "No trace reports the class of its device (ram_mb or device_class), so "
 		       "differences in the device mix could not be corrected.";
 	if (!m->corrected)
-		return "The sides have neither a scenario nor a class of devices in common, so a "
-		       "different mix of them could not be corrected for.";
+		return "The sides have neither a scenario nor a device class in common, so "
+		       "differences in their mix could not be corrected.";
 	if (by == TW_DIM_SCENARIO)
-		return "The sides have no class of devices in common, so another mix of devices "
-		       "could not be corrected for.";
+		return "The sides have no device class in common, so differences in the device mix "
+		       "could not be corrected.";
 	return by == TW_DIM_CLASS ? "The sides have no scenario in common, so differences between "
-	                            "scenarios could not be corrected for."
+	                            "scenarios could not be corrected."
 	                          : "";
 }
 

@@ -229,7 +229,7 @@ static void run_end(struct tw_req *r)
 		return;
 	r->waits = false;
 	if (st == TW_OK && !r->response)
-		st = tw_fail(&r->err, TW_BUG, "no response was made");
+		st = tw_fail(&r->err, TW_BUG, "the handler returned no response");
 	if (st == TW_OK)
 		r->begun = false;
 	else

@@ -349,11 +349,10 @@ static void explain_no_response(const struct sending *one, CURLcode code, char *
 		        one->is_mail ? " (--smtp-ca-file)" : "");
 	else if (code == CURLE_USE_SSL_FAILED)
 		(void)snprintf(out, cap,
-		        "the mail server offers no TLS, and a password is not sent without");
+		        "the mail server offers no TLS, and the password is sent only over TLS");
 	else if (code == CURLE_LOGIN_DENIED)
 		(void)snprintf(out, cap,
-		        "the mail server does not let this server in: --smtp-user or its password "
-		        "is wrong");
+		        "the mail server refuses the login: check --smtp-user and its password");
 	else if (code == CURLE_COULDNT_RESOLVE_HOST)
 		(void)snprintf(out, cap, "its host name does not resolve");
 	else

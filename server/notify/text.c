@@ -172,8 +172,8 @@ static void anr_event(struct tw_text_links *w, enum tw_hook_event event, const j
 	const json_t *anr = json_object_get(facts, "anr");
 	const char *name = tw_json_text(anr, "name");
 
-	tw_markup_printf(&w->p, event == TW_HOOK_ANR ? "A new group of ANRs: "
-	                                             : "ANRs returned that had been fixed: ");
+	tw_markup_printf(&w->p,
+	        event == TW_HOOK_ANR ? "A new group of ANRs: " : "Fixed ANRs have returned: ");
 	tw_markup_name(&w->p, *name ? name : tw_json_text(anr, "title"));
 	tw_markup_printf(&w->p, ". ");
 	if (tw_json_text(anr, "verdict")[0]) {
@@ -240,7 +240,7 @@ static void put_spike(struct tw_text_links *w, const json_t *a)
 	tw_markup_count(&w->p, tw_json_integer(a, "traces"), "ANR report");
 	tw_markup_printf(&w->p, " in 24 hours, ");
 	put_figure(w, a, "value");
-	tw_markup_printf(&w->p, " the mean day before (threshold: ");
+	tw_markup_printf(&w->p, " the mean of earlier days (threshold: ");
 	put_figure(w, a, "threshold");
 	tw_markup_printf(&w->p, ").");
 }

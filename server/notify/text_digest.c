@@ -215,7 +215,7 @@ static void ingest(struct tw_text_links *w, const json_t *digest)
 	tw_markup_begin(&w->p);
 	tw_markup_count(&w->p, tw_json_integer(in, "accepted"), "trace");
 	tw_markup_printf(&w->p,
-	        " came in, %" PRId64 " of them could not be decoded, %" PRId64 " %s",
+	        " received, %" PRId64 " of them could not be decoded, %" PRId64 " %s",
 	        tw_json_integer(in, "failed"), tw_json_integer(in, "expired"),
 	        tw_json_integer(in, "expired") == 1 ? "was" : "were");
 	tw_markup_printf(&w->p, " deleted by retention.");
@@ -235,7 +235,7 @@ void tw_text_digest(struct tw_text_links *w, const json_t *digest, bool title)
 	tw_buf_done(&line);
 	if (json_is_true(json_object_get(digest, "empty"))) {
 		tw_markup_begin(&w->p);
-		tw_markup_printf(&w->p, "Nothing got slower and nothing is new.");
+		tw_markup_printf(&w->p, "No new regressions and no new ANR groups.");
 		tw_markup_end(&w->p);
 	}
 	regressions(w, digest, "returned", "Came back");

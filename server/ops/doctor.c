@@ -63,7 +63,7 @@ static void check_mail_server(struct tw_doctor *d, const struct tw_smtp *by)
 
 	if (!sign_in(by, &sent))
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "mail",
-		        "%s did not complete the conversation. Check that it is a mail server.",
+		        "%s did not complete the SMTP dialog. Check that it is a mail server.",
 		        by->url);
 	else if (sent.error[0])
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "mail",

@@ -146,8 +146,8 @@ static void check_key(struct tw_doctor *d, CURL *curl)
 		        tw_json_text(a.json, "scope"), tw_json_text(project, "name"));
 	else
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "key",
-		        "The server does not know this key. It is mistyped, revoked, expired or "
-		        "belongs to another server. `tracewell key list --data DIR` lists the "
+		        "The server does not know this key. It may be mistyped, revoked, expired "
+		        "or of another server. `tracewell key list --data DIR` lists the "
 		        "keys.");
 	json_decref(a.json);
 }

@@ -425,7 +425,7 @@ static enum tw_status check_stored(struct import *im, const char *catalogue, str
 	if (st == TW_CORRUPT)
 		return tw_fail(err, TW_CONFLICT,
 		        "the server deleted files while they were imported: delete the project's "
-		        "failed traces and import it again while nothing is deleted");
+		        "failed traces and import it again");
 	return st;
 }
 

@@ -557,8 +557,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	if (m->n_threads == 0 && s->n_channels == 0 && !m->facts[TW_ANR_FACT_subject] &&
 	        !m->facts[TW_ANR_FACT_reason] && !m->facts[TW_ANR_FACT_what])
 		return tw_fail_at(err, TW_CORRUPT, 0,
-		        "an ANR report without a thread, a waiting channel or a reason that can be "
-		        "read");
+		        "no readable thread, wait channel or reason in this ANR report");
 	if (s->in_process && !cut)
 		m->sink->ops->repair(m->sink, TW_REPAIR_input_truncated, s->lines.offset, 1);
 	return tw_anr_emit(m, err);

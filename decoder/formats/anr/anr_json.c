@@ -160,8 +160,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	enum tw_status st = tw_json_text_each(&s->text, cut, read_document, s, err);
 
 	if (st == TW_OK && s->model.n_frames == 0)
-		return tw_fail_at(
-		        err, TW_CORRUPT, 0, "an ANR event without a stack that can be read");
+		return tw_fail_at(err, TW_CORRUPT, 0, "no readable stack in this ANR event");
 	return st == TW_OK ? tw_anr_emit(&s->model, err) : st;
 }
 

@@ -90,8 +90,8 @@ static enum tw_status lead_step(
 	if (n < TW_ART_HEADER)
 		return TW_OK;
 	if (memcmp(p, "SLOW", 4) != 0)
-		return tw_fail_at(
-		        err, TW_CORRUPT, s->offset, "the records of an ART trace begin with SLOW");
+		return tw_fail_at(err, TW_CORRUPT, s->offset,
+		        "the records of an ART trace must begin with SLOW");
 	version = tw_u16le(p + 4);
 	s->streaming = version >> 4 == 0xF;
 	s->version = s->streaming ? version & 0xF : version;
@@ -304,7 +304,7 @@ static enum tw_status nothing(const struct tw_art *s, struct tw_err *err)
 		        "the ART trace ends before *end, in its header text");
 	if (!s->has_lead && s->version != 6)
 		return tw_fail_at(err, TW_CORRUPT, s->offset,
-		        "the ART header is %d bytes, here are %zu", TW_ART_HEADER, s->n_hold);
+		        "an ART header has %d bytes, this file only %zu", TW_ART_HEADER, s->n_hold);
 	return tw_fail_at(err, TW_CORRUPT, s->offset, "no readable record");
 }
 

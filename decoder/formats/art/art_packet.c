@@ -68,7 +68,7 @@ enum tw_status tw_art_packet_header(struct tw_art *s, const uint8_t *p, struct t
 	s->ticks_per_s = tw_u64le(p + 22);
 	if (s->ticks_per_s > TICKS_PER_S_MAX)
 		return tw_fail_at(err, TW_CORRUPT, s->offset + 22,
-		        "the clock of the ART trace would have %llu ticks a second",
+		        "the clock of the ART trace has an impossible rate: %llu ticks per second",
 		        (unsigned long long)s->ticks_per_s);
 	return TW_OK;
 }

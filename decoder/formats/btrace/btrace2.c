@@ -442,7 +442,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 
 	if (!s->have_header)
 		return tw_fail_at(err, TW_CORRUPT, s->offset,
-		        "the btrace 2.0 header is %u bytes, here are %u", (unsigned)HEADER,
+		        "a btrace 2.0 header has %u bytes, this file only %u", (unsigned)HEADER,
 		        s->n_carry);
 	if (s->has_ahead) /* no record contradicts it */
 		st = settle_ahead(s, s->ahead.end_ns, err);

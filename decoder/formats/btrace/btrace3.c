@@ -345,7 +345,8 @@ static enum tw_status read_header(struct btrace3 *s, struct tw_err *err)
 		        "btrace 3.0 samples of version %u; this server reads versions %d to %d",
 		        s->version, VERSION_MIN, VERSION_MAX);
 	if (extra > MAX_EXTRA)
-		return tw_fail_at(err, TW_CORRUPT, 24, "a btrace 3.0 header of %u bytes", extra);
+		return tw_fail_at(err, TW_CORRUPT, 24,
+		        "the btrace 3.0 header has an impossible size: %u bytes", extra);
 	s->n_carry = 0;
 	if (extra)
 		expect(s, IN_EXTRA, extra);

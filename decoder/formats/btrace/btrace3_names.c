@@ -180,7 +180,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 		s->sink->ops->repair(s->sink, TW_REPAIR_input_truncated, s->record_offset, 1);
 	if (s->emitted == 0)
 		return tw_fail_at(err, TW_CORRUPT, s->record_offset,
-		        "no name of a method or a thread in these btrace 3.0 names");
+		        "no name of a method or thread in this btrace 3.0 file of names");
 	return TW_OK;
 }
 

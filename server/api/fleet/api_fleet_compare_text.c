@@ -141,8 +141,8 @@ static const char *put_traces(const struct tw_comparison *c, const struct tw_com
 	char a[TEXT_BYTES], b[TEXT_BYTES];
 
 	return tw_arena_printf(c->q->arena,
-	        "%s takes %s in A and %s in B: one trace on each side shows what differs between "
-	        "these two, not what always does.",
+	        "%s takes %s in A and %s in B: one trace per side shows how these two differ, not "
+	        "what is typical.",
 	        s->name[0] ? s->name : "The trace",
 	        time_text(s->stats[TW_COMPARE_MEAN].of[TW_SIDE_A], a),
 	        time_text(s->stats[TW_COMPARE_MEAN].of[TW_SIDE_B], b));
@@ -157,9 +157,9 @@ static const char *put_empty(const struct tw_comparison *c)
 		return "A and B have no scenario in common, so their lengths are not compared.";
 	if (a || b)
 		return tw_arena_printf(c->q->arena,
-		        "%s (%s) has no traces in these days, so nothing can be compared.",
+		        "%s (%s) has no traces on these days, so nothing can be compared.",
 		        a ? "B" : "A", label);
-	return "Neither side has traces in these days, so nothing can be compared.";
+	return "Neither side has traces on these days, so nothing can be compared.";
 }
 
 enum tw_status tw_comparison_describe(struct tw_comparison *c, struct tw_err *err)
@@ -256,13 +256,14 @@ void tw_comparison_markdown(const struct tw_comparison *c, struct tw_buf *out)
 	if (!c->mix.all[TW_SIDE_A] || !c->mix.all[TW_SIDE_B])
 		return;
 	put_mix(c, out);
-	(void)tw_buf_printf(out, "\n| Scenario | | A | B | Change | 95 %% interval | Sure |\n"
-	                         "|---|---|--:|--:|--:|---|---|\n");
+	(void)tw_buf_printf(out,
+	        "\n| Scenario | | A | B | Change | 95 %% interval | Significant |\n"
+	        "|---|---|--:|--:|--:|---|---|\n");
 	for (size_t i = 0; i < c->n_scenarios; i++)
 		for (int k = 0; k < TW_COMPARE_STATS; k++)
 			put_stat(&c->scenarios[i], k, out);
 	(void)tw_buf_printf(out,
-	        "\n| Method | Self A | Self B | Change a trace | In A | In B | Sure |\n"
+	        "\n| Method | Self A | Self B | Change per trace | In A | In B | Significant |\n"
 	        "|---|--:|--:|--:|--:|--:|---|\n");
 	for (size_t i = 0; i < c->n_methods && i < ROWS; i++)
 		put_method(&c->methods[i], out);

@@ -125,7 +125,7 @@ static enum tw_status report_postponed(struct tw_catalogue *c, struct tw_err *er
 	if (st != TW_OK)
 		return st;
 	print_left(w.postponed, "traces that could not be read");
-	print_left(trees, "merged call trees that could not be added up");
+	print_left(trees, "call trees that could not be merged");
 	return TW_OK;
 }
 

@@ -500,7 +500,7 @@ static void send_trace(struct push *p, const char *path, unsigned depth)
 	enum tw_status st = upload(p, path, &answer, &id, &err);
 
 	if (st == TW_UNSUPPORTED && may_be_other(path, depth))
-		report_skipped(p, path, "JSON of no format that the server reads");
+		report_skipped(p, path, "JSON in no known trace format");
 	else if (st != TW_OK)
 		report_failed(p, path, st, &err);
 	else if (report_sent(p, path, id, &err) != TW_OK)
@@ -773,8 +773,8 @@ static int push_all(struct push *p, int n, char **paths)
 	if (p->sent + p->failed == 0 && n > 0) {
 		(void)fputs("tracewell push: no trace file there (*.bin, *.trace, "
 		            "*.perfetto-trace, *.json, *.zip, *.tar, *.so, also "
-		            ".zst and .gz); files that are named one by one are sent whatever "
-		            "their names\n",
+		            ".zst and .gz); a file named on the command line is sent whatever its "
+		            "extension\n",
 		        stderr);
 		return TW_EXIT_FAILED;
 	}

@@ -207,7 +207,8 @@ enum tw_gate_result tw_gate_check(const struct tw_gate *g, const json_t *answer,
 	if (g->budget)
 		return within_budget(g, &c, ret_why);
 	beyond = g->below ? c.value < g->limit : c.value > g->limit;
-	write_reason(g, &c, beyond && !c.sure && !strict ? "; beyond, but it may be chance" : "",
+	write_reason(g, &c,
+	        beyond && !c.sure && !strict ? "; beyond the limit, but not significant" : "",
 	        ret_why);
 	return beyond && (c.sure || strict) ? TW_GATE_FAILS : TW_GATE_HOLDS;
 }

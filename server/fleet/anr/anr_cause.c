@@ -444,9 +444,9 @@ static const char *title_of(const struct tw_anr_find *f, enum kind k)
 	if (k == BINDER)
 		return binder_title(f, frame);
 	if (k == NO_CPU && f->consumer)
-		return tw_arena_printf(f->arena, "No CPU: %s had it", f->consumer);
+		return tw_arena_printf(f->arena, "No CPU: used by %s", f->consumer);
 	if (k == NO_CPU)
-		return "No CPU: others had it";
+		return "No CPU: used by others";
 	if (k == IDLE)
 		return "Idle when the report was made";
 	if (k == UNKNOWN)

@@ -100,7 +100,7 @@ test('a report without threads is refused with a message', async (t) => {
 	const s = await startServer(t);
 	const answer = await s.post('/api/v1/traces', golden('garbage'));
 	assert.equal(answer.status, 422);
-	assert.match(answer.json.error.message, /without a thread, a waiting channel or a reason/);
+	assert.match(answer.json.error.message, /no readable thread, wait channel or reason/);
 });
 
 test('a dump of 40 MB is within the limits of a decode', async (t) => {

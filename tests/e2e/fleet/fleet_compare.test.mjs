@@ -90,7 +90,7 @@ test('two sides of a fleet', async (t) => {
 		const os = (await compare(s, 'a.os=14&b.os=13&version_name=8.3.0')).json;
 		assert.equal(os.a.traces + os.b.traces, 40);
 		assert.deepEqual([os.mix.corrected, os.mix.strata.map((x) => [x.scenario, x.class])], [true, [['cold_start', null]]], 'no class in common: by scenario alone');
-		assert.match(os.mix.note, /no class of devices in common, so another mix of devices could not be corrected for/);
+		assert.match(os.mix.note, /no device class in common, so differences in the device mix could not be corrected/);
 		const one = (await compare(s, `a=trace:${ids[1]}&b=trace:${ids[41]}`)).json;
 		assert.match(one.summary, /one trace on each side/);
 		assert.ok(one.methods.every((m) => !m.significant && m.self_ns.change.low === null));

@@ -31,8 +31,8 @@ const matrix = (stack) => `{"tag":"Trace_EvilMethod","detail":"NORMAL","cost":80
 
 /* Beginning of the row: its words, the input, the expected message; `to` names another address. */
 const rows = {
-	'ANR reports:': [['no thread, waiting channel or reason in it', golden('anr'), /without a thread, a waiting channel or a reason/]],
-	'ANR events of Measure': [['no stack in it', golden('anr_json'), /without a stack/]],
+	'ANR reports:': [['no thread, waiting channel or reason in it', golden('anr'), /no readable thread, wait channel or reason/]],
+	'ANR events of Measure': [['no stack in it', golden('anr_json'), /no readable stack/]],
 	'zip or tar of a recording': [
 		['encrypted zip', zip(Buffer.from('x'.repeat(99)), { flags: 1 }), /encrypted/],
 		['other methods than deflate and stored', zip(Buffer.from('x'.repeat(99)), { method: 14 }), /neither deflate nor stored/],

@@ -160,7 +160,7 @@ test('push', async (t) => {
 		const got = await push(...to, '--wait', mixed('.'));
 		assert.equal(got.code, 0, got.stderr);
 		assert.equal(got.ids.length, 1);
-		assert.match(got.stderr, /skipped \S*settings\.json: JSON of no format that the server reads/);
+		assert.match(got.stderr, /skipped \S*settings\.json: JSON in no known trace format/);
 		assert.match(got.stderr, /skipped \S*readme\.md: not named like a trace/);
 		assert.match(got.stderr, /2 files skipped, 1 sent/);
 		const named = await push(...to, mixed('settings.json'));

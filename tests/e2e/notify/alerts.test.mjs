@@ -227,7 +227,7 @@ test('a known ANR group that spikes is reported once a spike', async (t) => {
 	const got = await r.wait('/h');
 	const { key } = await group();
 	assert.equal(got.json.alert.anr, key);
-	assert.match(got.json.text, /4 ANR reports in 24 hours, 4(\.\d+)? times the mean day before \(threshold: 3 times\)\./);
+	assert.match(got.json.text, /4 ANR reports in 24 hours, 4(\.\d+)? times the mean of earlier days \(threshold: 3 times\)\./);
 	assert.ok(got.json.url.startsWith(`${BASE}/anrs/${key}?`));
 	await report(s, 6);
 	await until(async () => s.sql("select count(*) from anr_trace where key<>''") === '7' || undefined, 'a fifth');

@@ -91,11 +91,11 @@ test('a wrong password is reported as such, never sent in the clear, and retried
 	const m = await startMails(t, { ...ours, authOptional: false });
 	const login = ['--smtp-user', 'ann', '--smtp-password-file'];
 	const [state, why] = await tryMail(t, ['--smtp-url', `smtp://127.0.0.1:${m.port}`, '--smtp-ca-file', ours.file, ...login, wrong]);
-	assert.match(why, /does not let this server in: --smtp-user or its password is wrong/);
+	assert.match(why, /refuses the login: check --smtp-user and its password/);
 	assert.deepEqual([state, m.mails.length, m.logins.every((l) => l[3])], ['waiting', 0, true]);
 	const plain = await startMails(t, { disabledCommands: ['STARTTLS'], allowInsecureAuth: true });
 	const [, refused] = await tryMail(t, ['--smtp-url', `smtp://127.0.0.1:${plain.port}`, ...login, secret]);
-	assert.match(refused, /offers no TLS, and a password is not sent without/);
+	assert.match(refused, /offers no TLS, and the password is sent only over TLS/);
 	assert.deepEqual([plain.logins, plain.mails], [[], []]);
 });
 
@@ -125,7 +125,7 @@ test('the doctor checks mail without sending any, and reports the base of links'
 		const [level, text] = (await doctor(...args)).mail;
 		assert.deepEqual([level, words.test(text)], ['wrong', true], text);
 	};
-	await tell(/--smtp-user or its password is wrong/, ...mail, '--smtp-password-file', wrong, '--smtp-ca-file', ours.file);
+	await tell(/check --smtp-user and its password/, ...mail, '--smtp-password-file', wrong, '--smtp-ca-file', ours.file);
 	await tell(/certificate has another name/, ...mail, '--smtp-password-file', secret);
 	await tell(/--smtp-user needs --smtp-password-file/, ...mail);
 	await tell(/needs --mail-from/, '--smtp-url', `smtp://127.0.0.1:${m.port}`);

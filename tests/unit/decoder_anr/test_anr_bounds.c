@@ -142,8 +142,8 @@ static void test_refused(void **state)
 
 	(void)state;
 	assert_int_equal(r.log.status, TW_CORRUPT);
-	assert_string_equal(r.log.err.msg,
-	        "an ANR report without a thread, a waiting channel or a reason that can be read");
+	assert_string_equal(
+	        r.log.err.msg, "no readable thread, wait channel or reason in this ANR report");
 	anr_done(&r);
 	r = anr_read("{\"a\":\"DALVIK\"}\n", 15, NULL);
 	assert_int_equal(r.log.status, TW_UNSUPPORTED);

@@ -71,7 +71,7 @@ static void test_nothing_to_read(void **state)
 
 	(void)state;
 	assert_int_equal(r.log.status, TW_CORRUPT);
-	assert_string_equal(r.log.err.msg, "an ANR event without a stack that can be read");
+	assert_string_equal(r.log.err.msg, "no readable stack in this ANR event");
 	anr_done(&r);
 }
 

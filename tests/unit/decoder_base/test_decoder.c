@@ -474,7 +474,7 @@ static void test_refusals(void **state)
 	for (size_t len = 4; len < 32; len++) {
 		start(&b, MONO);
 		b.len = len;
-		refused(&b, TW_CORRUPT, len, "header is 32 bytes");
+		refused(&b, TW_CORRUPT, len, "header has 32 bytes");
 	}
 	start(&b, MONO);
 	refused(&b, TW_CORRUPT, 32, "no readable record");

@@ -420,7 +420,7 @@ static void test_nothing_in_common(void **state)
 	mix = mix_of(&s);
 	assert_true(mix.corrected);
 	assert_null(mix.strata[0].device_class);
-	assert_non_null(strstr(mix.note, "no class of devices in common"));
+	assert_non_null(strstr(mix.note, "no device class in common"));
 	s.traces[TW_SIDE_B][0][1] = 0;
 	s.traces[TW_SIDE_B][1][0] = 20;
 	mix = mix_of(&s);

@@ -417,7 +417,7 @@ static void test_texts_of_digests(void **state)
 	        "- Traces without a scenario: median 1.00 µs, 95th percentile 2.00 µs, 1 trace\n\n"
 	        "Slowest methods by self time, 1970-01-01 (UTC)\n\n"
 	        "- a.B.c: 1.00 µs per trace, in 2 traces\n\n"
-	        "Traces\n\n1 trace came in, 0 of them could not be decoded, 1 was deleted by "
+	        "Traces\n\n1 trace received, 0 of them could not be decoded, 1 was deleted by "
 	        "retention.\n\n");
 }
 
