@@ -79,7 +79,7 @@ struct tw_cat_writer {
 
 struct tw_cat_writes { /* results of write transactions; catalogue_health.c */
 	pthread_mutex_t lock;
-	int64_t ended_ms; /* of the last one that says something about the database; 0: none yet */
+	int64_t ended_ms; /* of the last one that shows the state of the database; 0: none yet */
 	struct tw_err last;
 };
 

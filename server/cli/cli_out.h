@@ -38,7 +38,7 @@ struct tw_cli_line {
 struct tw_json *tw_cli_line(struct tw_cli_line *l);
 /* Ends the object and writes it to stdout's buffer, without a flush: for very many lines. */
 enum tw_status tw_cli_line_put(struct tw_cli_line *l, struct tw_err *err) TW_MUST_USE;
-/* The same with a flush, if a reader waits for this line; TW_IO if the reader is gone. */
+/* The same with a flush, if a reader waits for this line; TW_IO if the reader has closed it. */
 enum tw_status tw_cli_line_end(struct tw_cli_line *l, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -35,7 +35,7 @@ static void put_word(uint8_t *p, uint32_t w)
 		p[i] = (uint8_t)(w >> 8 * i);
 }
 
-/* Any change of one word changes the sum: each step is a bijection of the sum before. */
+/* Any change of one word changes the sum: each step is a bijection of the previous sum. */
 static void sum(const uint8_t *page, uint8_t ret[TW_SUMS_BYTES])
 {
 	uint32_t a = 0;

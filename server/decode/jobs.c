@@ -162,8 +162,8 @@ static enum tw_status start_child(struct tw_jobs *j, struct running *r, struct t
 
 /* --- the steps of a job --- */
 
-/* Few uploads have a system trace, and creating a file takes a tenth of the processor time of a
- * small trace: one that a child that ended left empty is used again. */
+/* Few uploads have a system trace, and creating a file takes a tenth of a small trace's processor
+ * time: a file that a finished child left empty is reused. */
 static void release_system(struct running *r)
 {
 	struct tw_jobs *j = r->jobs;

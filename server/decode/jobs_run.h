@@ -118,7 +118,7 @@ bool tw_run_write_ending(struct tw_jobs *j, struct running *r);
 bool tw_run_fail(struct tw_jobs *j, struct running *r, const struct tw_err *why, enum fault fault);
 /* Queues a job again that was not begun.  As tw_run_write_ending. */
 bool tw_run_return(struct tw_jobs *j, struct running *r);
-/* Ends a job whose claim is gone: deleted, or another server's.  As tw_run_write_ending. */
+/* Ends a job whose claim is lost: deleted, or another server's.  As tw_run_write_ending. */
 bool tw_run_abandon(struct tw_jobs *j, struct running *r);
 
 /* --- jobs.c --- */

@@ -530,7 +530,7 @@ bool tw_worker_send_line(const json_t *o)
 	return send_json(o, true);
 }
 
-/* Well below the limits of a group (jobs_group.c), so that one that is slow as a whole ends. */
+/* Well below the limits of a group (jobs_group.c), so that a slow group ends. */
 static bool may_continue(time_t began_s)
 {
 	struct timespec used, now;

@@ -56,8 +56,8 @@ static double probability_of(const struct tw_compared_mean *m)
 
 /* --- a mean over strata --- */
 
-/* The variance of so few values says little, so a side of a stratum with fewer traces that have the
- * method gets the variance of both sides together. */
+/* The variance of so few values is unreliable, so a side of a stratum with fewer traces that have
+ * the method gets the variance of both sides together. */
 enum { FEW = 5 };
 
 static double mean_of(const struct tw_stratum_sums *s)

@@ -35,7 +35,7 @@ enum {
 	STACK_BYTES = 512 << 10,
 	SMALL_BODY = 64 << 10,
 	GRACE_MS = 500,
-	ABANDONED = 499 /* as in nginx: only for log and metrics, as nobody receives it */
+	ABANDONED = 499 /* as in nginx: only for log and metrics, because no client receives it */
 };
 /* Connections above the limit, to which idle ones give way: per event loop, and per 8 allowed. */
 enum { SPARE_CONNECTIONS = 16, SPARE_SHARE = 8 };

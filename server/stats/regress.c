@@ -253,7 +253,7 @@ static bool step_to(struct tw_regress_scratch *f, struct choice *c, struct pair 
 
 /* Returns whether the remaining change is below the reporting threshold and below half. Half,
  * because a change just above the threshold would otherwise count as fixed once a tenth of it is
- * gone. */
+ * undone. */
 static bool is_little(double left, double all, const struct tw_change_rules *rules)
 {
 	return left <= fmin(all / 2, log1p(rules->min_change));
@@ -338,7 +338,7 @@ static enum tw_status find_by_version(struct tw_regress_scratch *f, struct choic
 
 /* --- by day --- */
 
-/* The first later step after which the change is gone; each step is significant by itself. */
+/* The first later step that undoes the change; each step is significant by itself. */
 static int64_t fixed_day(const struct tw_change_found *shifts, size_t n, size_t at,
         const struct tw_change_rules *rules)
 {

@@ -63,7 +63,7 @@ static enum tw_status size(
 	return st;
 }
 
-/* Rows added later by other servers are still found, after the store was asked. */
+/* Rows that other servers add later are still found, after a request to the store. */
 void tw_small_files_use(struct tw_blobs *b, struct tw_catalogue *c, uint64_t most_bytes)
 {
 	int64_t any = 1;

@@ -466,8 +466,8 @@ static bool any_failed(const struct tw_cat_arrival *all)
 	return failed;
 }
 
-/* The row that an upload refers to is gone for good if its project is deleted.  Later runs of the
- * transaction leave that upload out. */
+/* The row that an upload refers to never exists again if its project is deleted. Later runs of the
+ * transaction omit that upload. */
 static void check_projects(struct tw_catalogue *c, struct tw_cat_arrival *all)
 {
 	for (struct tw_cat_arrival *up = all; up; up = up->next) {

@@ -44,7 +44,7 @@ function ruleOf(d: Draft): Rule {
 	return { name: d.name.trim(), enabled: d.enabled, scenario: d.scenario.trim(), where, share: Number(d.share) / 100, per_day: Number(d.per_day), record };
 }
 
-/** Which of the values that traces of this project have would match now. */
+/** The values of this project's traces that would match now. */
 function Known({ column, patterns }: { column: keyof Where; patterns: string[] }) {
 	const load = useLoad(`facet ${column}`, () => manage.facets(column));
 	const values = load.value?.values ?? [];
@@ -56,7 +56,7 @@ function Known({ column, patterns }: { column: keyof Where; patterns: string[] }
 
 interface Preview { all: number; met: number; groups: { of: string[]; n: number }[] }
 
-/** Which of the latest traces come from where the rule applies. */
+/** The latest traces to which the rule would apply. */
 function previewOf(traces: Trace[], d: Draft): Preview {
 	const met = traces.filter(({ meta }) => (!d.scenario.trim() || meta.scenario === d.scenario.trim())
 		&& CONDITIONS.every(([key]) => listed(d[key]).length === 0 || listed(d[key]).some((p) => matches(p, meta[key]))));

@@ -13,7 +13,7 @@ import { tr } from '../i18n/strings/findings';
 
 const SEVERITIES: [string, string][] = [['info', tr('Info')], ['warning', tr('Warning')], ['error', tr('Error')]];
 const THREADS: [string, string][] = [['main', tr('main thread')], ['others', tr('other threads')], ['all', tr('all threads')]];
-const NS_OF_MS = 1e6, COLUMNS = 8, DAYS = 30; // of the fleet, if no other time is asked
+const NS_OF_MS = 1e6, COLUMNS = 8, DAYS = 30; // of the fleet, unless another period is requested
 
 const texts = (v: unknown): string[] => (Array.isArray(v) ? v.filter((x): x is string => typeof x === 'string') : []);
 const textOf = (v: unknown, otherwise = ''): string => (typeof v === 'string' ? v : otherwise);

@@ -63,7 +63,7 @@ function Members({ project, came }: { project: string; came: () => void }) {
 	);
 }
 
-/** Asks for one text of at least `least` characters in place; null: cancelled. */
+/** An inline prompt for one text of at least `least` characters; null: cancelled. */
 function Ask({ verb, least, done, ...field }: { verb: string; least: number; done: (text: string | null) => void; type?: string; placeholder: string; 'aria-label': string }) {
 	const [typed, put] = useState('');
 	return (

@@ -81,7 +81,7 @@ export function shows(t: AnrThread, filter: string): boolean {
 	return words.every((w) => text.includes(w));
 }
 
-/** A stack as text, as a dump has it: to be copied. */
+/** A stack as text in the form of a dump, for copying. */
 export function stackText(t: AnrThread): string {
 	const head = `"${threadName(t)}" ${t.tid ? `tid=${t.tid} ` : ''}${t.state}`;
 	const lines = t.frames.flatMap((f) => [tr('  at {name}{where}', { name: f.name, where: f.where ? `(${f.where})` : '' }),

@@ -1,4 +1,4 @@
-// Pieces of an ANR report that its chain, its deadlocks and its table of threads show alike.
+// Parts of an ANR report shared by its chain, its deadlocks and its table of threads.
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import { HOW, type AnrFrame, type AnrThread } from './anrdoc';

@@ -22,7 +22,7 @@ export interface Box {
 export interface Arrow {
 	from: number; // boxes
 	to: number;
-	lock: AnrWish | null; // null: several threads, which wait for the same one
+	lock: AnrWish | null; // null: several threads that wait for the same one
 	ring: boolean;
 }
 

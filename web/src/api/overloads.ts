@@ -68,7 +68,7 @@ export function withOverloads<T extends { name: string; descriptor: string }>(ro
 
 let open = { id: '', descriptors: [] as string[], suffixes: new Map<number, string>() };
 
-/** The names of a trace's methods, overloads with their parameters; from then on its other answers name them so, too. */
+/** The names of a trace's methods, overloads with their parameters; from then on its other responses use these names, too. */
 export function distinct(id: string, names: string[], descriptors: string[]): string[] {
 	open = { id, descriptors, suffixes: distinctions(names, descriptors) };
 	return open.suffixes.size ? names.map((n, i) => n + (open.suffixes.get(i) ?? '')) : names;

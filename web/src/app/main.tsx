@@ -158,7 +158,7 @@ function App() {
 		document.addEventListener('click', follow);
 		const refused = expired.subscribe((n) => {
 			if (n === 0 || !session.value?.signed_in) return;
-			flush(); // signed in again, all is as it was
+			flush(); // after signing in again, the state is unchanged
 			void load();
 		});
 		return () => {

@@ -41,7 +41,7 @@ export function Legend({ grey = tr('the change is under 1 % of the whole') }: { 
 	);
 }
 
-/** The way down to the root of the graph, each step a way back. */
+/** The path to the graph's root; each step is a link back. */
 export function Crumbs({ names, root, go }: { names: Map<number, string>; root: number[]; go: (root: number[]) => void }) {
 	if (root.length === 0) return null;
 	const first = Math.max(0, root.length - 4);

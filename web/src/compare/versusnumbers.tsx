@@ -18,7 +18,7 @@ const CLASS = { slower: 'up', faster: 'down', 'may be chance': 'quiet', 'too few
 const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 
 const FILTERS: Record<string, string> = { app: tr('app'), build: tr('build'), class: tr('device class'), OS: 'Android' };
-/** The server's words for a side. */
+/** The server's description of a side. */
 const labelOf = (s: string) => (s === 'all' ? tr('all') : s.replace(/(^|, )(app|build|class|OS) /g, (_, c, w) => `${c}${FILTERS[w]} `));
 
 /** A section, folded on a phone, where the verdict and the methods come first. */

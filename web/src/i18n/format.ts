@@ -1,4 +1,4 @@
-// Numbers as people read them.  Times are written as ISO 8601 has them, in every language.
+// Numbers in readable form. Times are in the form of ISO 8601 in every language.
 import { grouped, language } from './language';
 
 export const HOUR_MS = 3_600_000;

@@ -8,7 +8,7 @@ type Say = (text: string) => string;
 const say = signal<Say | null>(language === 'en' ? (text) => text : null);
 let coming: Promise<void> | null = null;
 
-const load = (): Promise<void> => (coming ??= import('./servermessages').then((m) => { say.value = m.translate; }).catch(() => { say.value = (text) => text; })); // as after an update of the server: as it came
+const load = (): Promise<void> => (coming ??= import('./servermessages').then((m) => { say.value = m.translate; }).catch(() => { say.value = (text) => text; })); // as after an update of the server: shown unchanged
 
 /** A message of the server: unchanged until the table is loaded, then rendered again. */
 export function serverText(text: string): string {

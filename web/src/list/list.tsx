@@ -33,7 +33,7 @@ function Heading({ c }: { c: Column }) {
 
 type Picked = ReadonlyMap<string, Trace>;
 
-/** Rows that are picked, over pages and refreshes; a range from the one picked before. */
+/** The selected rows, kept over pages and refreshes; Shift selects the range from the previous one. */
 function usePicked(rows: Trace[]) {
 	const [picked, hold] = useState<Picked>(new Map());
 	const last = useRef('');

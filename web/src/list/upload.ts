@@ -63,7 +63,7 @@ export function retry(id: number): void {
 	pump();
 }
 
-let opens: { id: number; from: string } | null = null; // a single trace is shown when it can be, unless its reader went elsewhere
+let opens: { id: number; from: string } | null = null; // a single trace is opened once it is ready, unless the user has left the page
 
 function pump(): void {
 	const busy = uploads.value.filter((u) => u.stage === 'sending').length;

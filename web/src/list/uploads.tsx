@@ -67,7 +67,7 @@ const REMEDIES: Record<number, string> = {
 };
 const remedyOf = (why: Error): string => (why instanceof Refusal ? REMEDIES[why.status] ?? '' : '');
 
-/** Asks for the build of a mapping if it is unknown. */
+/** Prompts for the build of a mapping if it is unknown. */
 function NameBuild({ u }: { u: Upload }) {
 	const builds = useLoad('builds to name', () => manage.builds('')).value?.builds ?? [];
 	const [build, hold] = useState('');

@@ -48,7 +48,7 @@ function Commits({ v }: { v: Source }) {
 	</>;
 }
 
-/** Who changed its lines; loaded with the button. */
+/** Authors of its lines; loaded by the button. */
 function Changes({ method, app, base, head }: { method: string; app: string; base: string; head: string }) {
 	const [on, ask] = useState(false);
 	const between = base && head ? tr('between {base} and {head}', { base, head }) : head ? tr('up to {head}', { head }) : tr('so far');
@@ -89,7 +89,7 @@ export function SourceBox({ method, app = '', base = '', head = '', onOwners }: 
 	return <section class="source-box" aria-label={tr('Source')}><h3>{tr('Source')}</h3><SourceFacts v={v} /><Changes method={method} app={app} base={base} head={head} /></section>;
 }
 
-/** Behind "Source" in the menu of a method; the trace that is open says which version it is of. */
+/** Opened by "Source" in a method's menu; the open trace determines the version. */
 export function showSource(method: string): void {
 	const root = document.body.appendChild(document.createElement('div'));
 	const close = () => {

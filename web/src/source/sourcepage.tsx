@@ -59,7 +59,7 @@ function Table({ list, edit, keep }: { list: Repository[]; edit: (name: string) 
 	);
 }
 
-/** The answer that a method's menu gives. */
+/** The response that a method's menu shows. */
 function Try() {
 	const [method, put] = useState('');
 	const [version, say] = useState('');

@@ -3,7 +3,7 @@
 /** Clock readings at trace time 0, -1 if the upload has none. */
 export interface Bases { mono_base_ns?: number; boot_base_ns?: number }
 
-/** Trace time as the Perfetto file has it: BOOTTIME, or the clock that is known instead. */
+/** Trace time as in the Perfetto file: BOOTTIME, or the known clock. */
 export function perfettoTime(ns: number, t: Bases): bigint {
 	const known = [t.boot_base_ns, t.mono_base_ns].find((b) => b !== undefined && b >= 0);
 	return BigInt(known ?? 0) + BigInt(Math.round(ns));

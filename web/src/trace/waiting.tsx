@@ -1,4 +1,4 @@
-/* What is said of a trace that is not decoded yet. */
+/* The message for a trace that is not decoded yet. */
 import type { Trace } from '../api/api';
 import { sentence } from '../i18n/format';
 import { serverText } from '../i18n/servertext';

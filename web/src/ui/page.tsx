@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 
-/** `head`: shown beside the title; `of`: a class. */
+/** `head`: shown next to the title; `of`: a class. */
 export function Page({ title, head, of, children }: { title: string; head?: ComponentChildren; of?: string; children: ComponentChildren }) {
 	useEffect(() => {
 		document.title = `${title} · tracewell`;

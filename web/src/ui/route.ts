@@ -1,6 +1,5 @@
-// The address is the state: path and query as signals.  Steps for the back button are written at
-// once; the rest, which may change with every turn of a wheel, a few times a second: browsers limit
-// how often a page may write its address.
+// The address is the state: path and query as signals.  Entries for the back button are written immediately; other changes, such as those of a mouse
+// wheel, a few times per second, because browsers limit how often a page may write its address.
 import { computed, signal, type ReadonlySignal } from '@preact/signals';
 
 const WRITE_MS = 250;
@@ -74,7 +73,7 @@ export function set(changes: Changes, push = false): void {
 	else if (!push) timer ??= setTimeout(flush, WRITE_MS);
 }
 
-declare const PARAMETERS: string; // every name that the source asks text() or number() for: build.mjs
+declare const PARAMETERS: string; // every name that the source passes to text() or number(): build.mjs
 
 const named = new Map<string, ReadonlySignal<string>>();
 

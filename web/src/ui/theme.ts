@@ -1,4 +1,4 @@
-// Light or dark: the system's choice until the switch says otherwise.
+// Light or dark: the system's setting until the user changes it.
 import { computed, effect, signal } from '@preact/signals';
 
 const KEY = 'tracewell-theme';

@@ -51,7 +51,7 @@ export function pathOf(f: Flame, node: number): number[] {
 	return path;
 }
 
-/** Where a key leads from a node: parent, first (heaviest) child, siblings; the node itself when there is none. */
+/** The node that a key selects from a node: parent, first (heaviest) child, siblings; the node itself if there is none. */
 export function walk(f: Flame, b: Boxes, node: number, key: string): number {
 	if (key === 'ArrowUp') return f.parent[node];
 	if (key === 'ArrowDown') return node + 1 < b.n && f.parent[node + 1] === node ? node + 1 : node;

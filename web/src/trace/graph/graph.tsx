@@ -60,7 +60,7 @@ function useKeyed({ a, came, flip = false }: GraphProps, box: preact.RefObject<H
 	return { keyed, show, step };
 }
 
-/** What its menu is about; null: no method. */
+/** The method of its menu; null: none. */
 function aboutNode({ a: { f, at }, names, callers = false }: GraphProps, node: number, x: number, y: number): About | null {
 	if (node < 0 || f.method[node] < 0) return null;
 	const stack = stackOf(f, node, at.path.slice(0, -1).map((m) => names[m] ?? ''));

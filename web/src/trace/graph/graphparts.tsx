@@ -9,7 +9,7 @@ import { Tip } from '../parts/tip';
 /** What widths are made of. */
 export interface Metric {
 	key: 'wall' | 'running' | 'count' | 'cpu' | 'waiting';
-	all: string; // of a node with all below it
+	all: string; // of a node with its subtree
 	own: string;
 	show: (v: number) => string;
 	timed: boolean; // otherwise widths are numbers of calls, the only metric

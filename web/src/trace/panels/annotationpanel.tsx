@@ -94,7 +94,7 @@ export function AnnotateButton({ whole, thread }: { whole: Span; thread: Thread 
 	return may.write ? <button class="small" title={tr('At the selection or the middle of the view')} onClick={begin}>{tr('Annotate')}</button> : null;
 }
 
-/** Loads the annotations for the list and the timeline, and shows the place of the one in the address. */
+/** Loads the annotations for the list and the timeline, and shows the position of the one in the address. */
 export function useAnnotations(id: string, whole: Span): Loaded<unknown> {
 	const load = useLoad(id, (s) => api.annotations(id, s));
 	const came = useRef(false);

@@ -4,7 +4,7 @@ import type { Flame } from '../../api/api';
 import { withoutParameters } from '../../i18n/format';
 import { childrenOf, type Place } from '../graph/flamelayout';
 
-const HOTTEST_MAX = 40; // levels: an endless recursion is not unfolded
+const HOTTEST_MAX = 40; // levels: an endless recursion is not expanded
 
 export interface TreeNode {
 	method: number; // -1: the top, or a rest

@@ -169,7 +169,7 @@ export function TreeGrid(p: Props) {
 	const hits = useMemo(() => hitsIn(rows, matches), [rows, matches]);
 	const first = Math.max(0, Math.floor(top / ROW) - AROUND);
 	const shown = rows.slice(first, Math.ceil((top + Math.max(height, ROW)) / ROW) + AROUND);
-	const away = at < first || at >= first + shown.length; // the focus remains on a row that is scrolled away
+	const away = at < first || at >= first + shown.length; // the focus remains on a row that scrolled out of view
 	const seen = shown.slice(first > 0 ? AROUND : 0);
 	const base = Math.max(0, seen.reduce((d, n) => Math.min(d, n.depth), Infinity) - INDENTS);
 

@@ -16,7 +16,7 @@ export interface About {
 	name: string;
 	stack?: string[]; // from the top, this one last
 	row?: string; // of the table, as text
-	show?: boolean; // from elsewhere: the graph, which its steps reshape, is shown
+	show?: boolean; // from another tab: shows the graph, which the steps reshape
 }
 
 function copy(text: string): void {

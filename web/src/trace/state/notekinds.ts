@@ -46,7 +46,7 @@ export function kindsInOrder(kinds: Record<string, number>): string[] {
 /** Frames that were on time, and expected ones, are not. */
 const late = (n: Note) => Math.max(0, OUTCOME_RANK.indexOf(n.outcome ?? ''));
 
-/** Threads have states and counters have values all the time: among other events they say little. */
+/** Thread states and counter values are continuous, so they are not listed among other events. */
 const always = (n: Note) => Number(n.kind === 'state' || n.kind === 'counter');
 
 /** Late frames first, those because of the app before others; then by duration if they have one, otherwise by time; states and values of counters last. */

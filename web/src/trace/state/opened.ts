@@ -34,7 +34,7 @@ export function withOpen(set: OpenSet, tid: number, to: Partial<Opened> | null):
 	return next;
 }
 
-/** The address's value with this thread open, too; null where it says nothing and the thread that is shown opens. */
+/** The address's value with this thread also open; null if the address names none, so that the displayed thread opens. */
 export function openAlso(text: string, tid: number): string | null {
 	return text ? formatOpen(withOpen(parseOpen(text, null), tid, {})) : null;
 }

@@ -5,7 +5,7 @@ import { tr } from '../../i18n/strings/trace';
 export const STATES = ['running', 'runnable', 'blocked', 'sleeping', 'stopped', 'dead'];
 export const STATE_NAMES = [tr('running'), tr('runnable'), tr('blocked'), tr('sleeping'), tr('stopped'), tr('dead')];
 
-/** Kinds other than states that are time of a thread. */
+/** Kinds other than states that occupy time of a thread. */
 export const WAITS = ['contention', 'wait', 'park', 'io', 'binder', 'gc'];
 
 export interface Line {

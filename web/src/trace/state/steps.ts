@@ -38,7 +38,7 @@ export function made(steps: Step[]): string[] {
 	return steps.filter((s) => s.kind === 'library').map((s) => `[${(s as { name: string }).name}]`);
 }
 
-/** Those on methods that are there: the trace's own, and frames that steps make. */
+/** Steps on existing methods: the trace's own, and frames that steps create. */
 export function fitting(steps: Step[], methods: number): Step[] {
 	const most = methods + made(steps).length;
 	return steps.filter((s) => !('method' in s) || s.method < most);
@@ -61,7 +61,7 @@ export function without(steps: Step[], at: number, methods: number): Step[] {
 	return left.filter((s, i) => i < at || !('method' in s) || s.method < methods);
 }
 
-/** The package of a method, which a library may be called by: without class and method. */
+/** The package of a method, which may name a library: without class and method. */
 export function packageOf(name: string): string {
 	const parts = name.split('(')[0].split('.');
 	const first = parts.findIndex((p) => /^[A-Z]/.test(p));

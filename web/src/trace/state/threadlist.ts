@@ -1,5 +1,4 @@
-// Which threads the timeline lists, and in which order: filtered, sorted, grouped by name, pinned and hidden, as
-// the address says.
+// The threads of the timeline and their order: filtered, sorted, grouped by name, pinned and hidden, by the state in the address.
 import type { NoteSum, Thread } from '../../api/api';
 
 /** Orders of threads; '' is main first, then by activity. */

@@ -37,7 +37,7 @@ function Facts({ p, note }: { p: TimelineProps; note: Note }) {
 export function EventPane({ p, at, on }: { p: TimelineProps; at: EventId; on: EventActions }) {
 	const load = useLoad(`${p.id} ${formatEvent(at)}`, (s) => loadEvent(p.id, at, s));
 	const note = load.value?.ts_ns === at.ts && load.value.kind === at.kind && load.value.tid === at.tid ? load.value : null;
-	useLayoutEffect(() => { // a button of the pane may follow at once
+	useLayoutEffect(() => { // a button of the pane may be pressed immediately after
 		if (note && text('event') === formatEvent(at)) on.showEvent(spotOf(note)); // a key may have selected another event during the request
 	}, [note]);
 	useEffect(() => () => on.showEvent(null), []);

@@ -165,7 +165,7 @@ export function drawScale(g: CanvasRenderingContext2D, high: string, low: string
 	}
 }
 
-/** The value of a counter under the pointer, on the side of it that a tooltip leaves free. */
+/** The value of a counter under the pointer, on the side that the tooltip does not cover. */
 export function drawValue(g: CanvasRenderingContext2D, text: string, x: number, y: number, width: number, ink: Ink): void {
 	g.font = FONT;
 	words(g, text, x > width - innerWidth / 2 ? x + 6 : x - g.measureText(text).width - 18, y, width, ink);

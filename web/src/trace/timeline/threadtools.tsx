@@ -1,4 +1,4 @@
-// Above the names of the threads: find, sort and group them; and what can be done with one.
+// Above the thread names: find, sort and group threads, and actions on one.
 import type { Thread } from '../../api/api';
 import { count } from '../../i18n/format';
 import { tr } from '../../i18n/strings/trace';

@@ -54,7 +54,7 @@ export class Control implements Actions, HeadActions {
 	private sought: { tid: number; after: Place; forward: boolean } | null = null; // in one that is not loaded yet
 	private clicked: Promise<Hover | null> | null = null;
 
-	/** point: the item under the pointer; tell: shows a message about the result of a key; ask: opens the menu of a method. */
+	/** point: the item under the pointer; tell: shows a message about a key's effect; ask: opens a method's menu. */
 	constructor(private point: (s: Shown | null) => void, private tell: (said: string) => void, private ask: (about: About) => void, private about: (t: AboutThread) => void) {}
 
 	private get p(): TimelineProps {

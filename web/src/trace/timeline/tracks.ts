@@ -141,7 +141,7 @@ function traceGroup(p: Presence, y: number, all: boolean, calls: boolean): Group
 
 function closedGroup(thread: Thread, p: Presence, y: number): Group {
 	const states = p.has(thread.tid, 'state');
-	const alone = thread.slices === 0; // states have all the room
+	const alone = thread.slices === 0; // states use all the space
 	const tracks: Track[] = states ? [{ kind: 'state', name: '', tid: thread.tid, y: y + (alone ? 8 : 4), height: alone ? 14 : 6, row: 14 }] : [];
 	const strip = states ? { y: y + 12, height: 14 } : { y: y + 6, height: 18 };
 	return { thread, process: null, open: false, y, height: CLOSED, tracks, strip: thread.slices > 0 ? strip : null, calls: null, hidden: 0 };

@@ -188,7 +188,7 @@ export function selfOf(r: Rows, k: number, row: number): number {
 	let self = r.length(k);
 	if (row + 1 >= r.depth) return self;
 	const hi = r.first[row + 2];
-	// calls of no length at its edges weigh nothing, whosever they are
+	// calls of no length at its edges weigh nothing on either side
 	for (let c = firstEndingAfter(r, r.first[row + 1], hi, r.start(k)); c < hi && r.end(c) <= r.end(k); c++)
 		self -= r.length(c);
 	return self;

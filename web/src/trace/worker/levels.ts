@@ -46,8 +46,8 @@ export function levelsOf(chunks: Chunk[]): Chunk[][] {
 
 const sizeOf = (l: Chunk[]) => l.reduce((n, c) => n + c.slices, 0);
 
-/** Levels that are loaded whole, coarsest first, where `room` slices may be: something is seen soon, and
- *  the last is the one to end with.  Where every call does not fit, the rest comes by part. */
+/** Levels that are loaded completely, coarsest first, if `room` slices fit: a picture appears soon, and the last level is the final one. If not every
+ *  call fits, the rest is loaded in parts. */
 export function plan(chunks: Chunk[], room = WHOLE_MAX): { whole: Chunk[][]; parts: boolean } {
 	const there = levelsOf(chunks);
 	if (there.length === 0) return { whole: [], parts: false };
@@ -109,7 +109,7 @@ export async function persist<T>(ask: () => Promise<T>, signal: AbortSignal, wai
 	}
 }
 
-/** A level's chunks, some fetched at once; `on` receives their number. */
+/** A level's chunks, several fetched concurrently; `on` receives their number. */
 export async function loadLevel(chunks: Chunk[], path: (chunk: number) => string, fetch: Fetch,
 	signal: AbortSignal, on: (done: number) => void, waitMs = WAIT_MS): Promise<Payload[]> {
 	const out: Payload[] = new Array(chunks.length);

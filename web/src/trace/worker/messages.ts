@@ -13,7 +13,7 @@ export interface Hit {
 	index: number; // among the slices that are loaded
 }
 
-/** A place among the calls, in the order of begin, then row, then index. */
+/** A position among the calls, ordered by begin, then row, then index. */
 export interface Place {
 	start: number;
 	row: number;

@@ -72,7 +72,7 @@ function end(tid: number): void {
 	reached.delete(tid);
 }
 
-/** Requests of closed threads are not awaited.  An early message opens threads in addition, until the page has said which are open. */
+/** Requests of closed threads are not awaited.  An early message opens threads in addition, until the page has sent the list of open ones. */
 function open(m: Extract<ToWorker, { kind: 'open' }>): void {
 	if (m.early && opened && !opened.early) return;
 	const other = opened !== null && opened.trace !== m.trace;
