@@ -232,7 +232,7 @@ static void show_print_form(const char *path)
 	check(tw_trace_file_open(path, &f, &err), &err);
 	slices = (double)tw_trace_file_info(f)->slices;
 	print_form(f, &p);
-	(void)printf("%-26s %7s %8s %9.2f %9.2f\n", "(kernel roles in text)", "", "",
+	(void)printf("%-26s %7s %8s %9.2f %9.2f\n", "(kernel markers in text)", "", "",
 	        (double)p.bytes / slices, (double)p.zstd_bytes / slices);
 	tw_trace_file_close(f);
 }

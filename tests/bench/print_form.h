@@ -1,6 +1,6 @@
 /*
- * print_form.h - the form that btrace 2.0's script wrote, to compare with: roles of the kernel in
- * text, 4,096 to a bundle, by time.
+ * print_form.h - the form that btrace 2.0's script wrote, for comparison: the kernel's trace
+ * markers as text, in order of time, 4,096 per bundle.
  */
 #ifndef TW_PRINT_FORM_H
 #define TW_PRINT_FORM_H

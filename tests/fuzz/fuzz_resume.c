@@ -160,7 +160,7 @@ static void cut_power(struct upload *u)
 		FUZZ_CHECK(pwrite(fd, rubbish, n, (off_t)u->accepted) == (ssize_t)n);
 		(void)close(fd);
 	}
-	path_of(u, ".role", path);
+	path_of(u, ".watermark", path);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		FUZZ_CHECK(pwrite(fd, "another-boot", 12, 21) == 12);
@@ -197,7 +197,7 @@ static void drop(struct upload *u)
 	tw_resume_release(u->rs, r);
 	FUZZ_CHECK(tw_resume_acquire(u->rs, "P", u->id, &r, &err) == TW_NOT_FOUND);
 	for (int i = 0; i < 4; i++) {
-		path_of(u, (const char *[]){".json", ".part", ".role", ".new"}[i], path);
+		path_of(u, (const char *[]){".json", ".part", ".watermark", ".new"}[i], path);
 		FUZZ_CHECK(stat(path, &s) != 0);
 	}
 	u->id[0] = '\0';

@@ -440,7 +440,7 @@ static enum tw_status read_token(
 enum tw_status tw_json_stream_push(
         struct tw_json_stream *s, const uint8_t *p, size_t n, struct tw_err *err)
 {
-	static const uint8_t bom[] = {0xEF, 0xBB, 0xBF}; /* a byte order bom */
+	static const uint8_t bom[] = {0xEF, 0xBB, 0xBF}; /* the byte order mark */
 	enum tw_status st = TW_OK;
 
 	for (size_t i = 0; st == TW_OK && i < n && s->part != TW_JSON_DAMAGED;) {

@@ -46,11 +46,11 @@ const used = () => pids.reduce((sum, pid) => {
 	return sum + (Number(fields[11]) + Number(fields[12])) * 10; /* ticks of 10 ms */
 }, 0);
 
-/* Rows that queries of all servers selected so far, by roles of 8,192. */
+/* Rows that queries of all servers selected so far, by marks of 8,192. */
 async function selected() {
-	let roles = 0;
-	for (let i = 0; i < SHARDS; i++) roles += Number(await ask("SELECT sum(value) FROM system.events WHERE event = 'SelectedMarks'", i));
-	return roles * 8192;
+	let marks = 0;
+	for (let i = 0; i < SHARDS; i++) marks += Number(await ask("SELECT sum(value) FROM system.events WHERE event = 'SelectedMarks'", i));
+	return marks * 8192;
 }
 
 /* Waits for the merges of the new rows. */

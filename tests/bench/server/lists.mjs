@@ -46,7 +46,7 @@ function rows(p, hook, now) {
 		['part', N / 300, { project_id: `'${p}'`, trace_id: `'01SIM'||${onPostgres ? "lpad((i*100)::text,21,'0')" : "printf('%021d',i*100)"}`, part: `'trace'`, sha256: `'a'||i`, format: `''`, bytes: 1000 }],
 		['quarantine', N / 300, { project_id: `'${p}'`, trace_id: `'01SIM'||${onPostgres ? "lpad((i*100)::text,21,'0')" : "printf('%021d',i*100)"}`, reason: `'crash'`, signal: 11, format: `'art'`, decoder_version: 6, first_ms: at(8000), last_ms: now, deaths: 2 }],
 		['build', N / 100, { project_id: `'${p}'`, build_id: `'b'||i`, created_ms: at(800000), traces: 100, app: `'com.shop'`, version_name: `'8.'||(i/200)` }],
-		['audit', N, { ...(onPostgres && { entry_id: '1000000+i' }), at_ms: `${now}-(${N}-i)*1000`, project_id: `'${p}'`, by_kind: `'user'`, by_id: `'u'`, by_name: `'ann'`, address: `'10.0.0.1'`, request_id: `'r'||i`, action: `'trace.role'`, target: `'t'||i`, facts: `'{}'` }],
+		['audit', N, { ...(onPostgres && { entry_id: '1000000+i' }), at_ms: `${now}-(${N}-i)*1000`, project_id: `'${p}'`, by_kind: `'user'`, by_id: `'u'`, by_name: `'ann'`, address: `'10.0.0.1'`, request_id: `'r'||i`, action: `'trace.edit'`, target: `'t'||i`, facts: `'{}'` }],
 		['api_key', N / 100, { project_id: `'${p}'`, key_id: id('01KEY'), name: `'key '||i`, scope: 1, hash: hash('key'), created_ms: at(1000), revoked_ms: `CASE WHEN i%10=0 THEN 0 ELSE ${now} END` }],
 		['project', N / 100, { project_id: id('01PRO'), name: `'project '||i`, created_ms: at(1000) }],
 		[dialect.user, N / 100, { user_id: id('01USR'), name: `'person '||i`, created_ms: at(1000) }],
