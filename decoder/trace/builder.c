@@ -592,14 +592,15 @@ static inline bool is_plain_call(const struct plain *p, const struct call *c)
 	       (uint64_t)c->dur_ns < TW_RECORD_WIDE;
 }
 
-/* Whether the event ends this call, the innermost one. */
+/* Returns whether the event ends the innermost call, `o`. */
 static inline bool ends_call(const struct tw_event *ev, const struct open_call *o)
 {
 	return (ev->kind == TW_EV_END || ev->kind == TW_EV_END_EARLIER) &&
 	       (ev->sym == 0 || ev->sym == o->sym) && (uint64_t)ev->dur_ns <= MAX_NS;
 }
 
-/* take_run of a track.  all_slices: only of calls without CPU time, in a shorter loop. */
+/* take_run for a track.  all_slices: stops at the first event that is not a call without CPU time,
+ * which makes the loop shorter. */
 static inline size_t take_run_of(
         struct tw_builder *b, struct track *t, const struct tw_event *ev, size_t n, bool all_slices)
 {
@@ -671,8 +672,9 @@ static inline size_t take_run_of(
 	return i;
 }
 
-/* Takes the leading events of a batch that are like nearly all: on one track, in order, with space,
- * calls or the begins and ends of innermost calls.  Returns their number. */
+/* Takes the leading events of a batch that need no special case, as nearly all: on one track, in
+ * order, within the limits, each a call or the begin or end of an innermost call.  Returns their
+ * number. */
 static size_t take_run(struct tw_builder *b, const struct tw_event *ev, size_t n)
 {
 	struct track *t = ev->track && ev->track <= b->n_tracks ? &b->tracks[ev->track - 1] : NULL;

@@ -141,7 +141,7 @@ struct open_call { /* a BEGIN whose END has not been read yet */
 	uint32_t sym;
 };
 
-/* Its CPU time, by the reading of the clock at its end; -1 unknown. */
+/* Returns the call's CPU time, given the CPU clock at its end; -1: unknown. */
 static inline int64_t tw_open_call_cpu(const struct open_call *o, int64_t end_cpu_ns)
 {
 	return o->cpu_ns >= 0 && end_cpu_ns >= o->cpu_ns ? end_cpu_ns - o->cpu_ns : -1;

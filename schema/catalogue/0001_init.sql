@@ -818,8 +818,8 @@ CREATE TABLE regression (
 CREATE INDEX regression_by_series ON regression(project_id, app, scenario, method); -- sqlite
 --postgres CREATE INDEX regression_by_series ON regression(project_id, app, scenario, regression_id);
 CREATE INDEX regression_by_change ON regression(project_id, day, (after_ns-before_ns), regression_id);
--- In SQLite with the columns that the inbox counts and filters by.  PostgreSQL counts in another
--- index, which is small because equal entries share a key.
+-- SQLite's index includes the columns that the inbox counts and filters by.  PostgreSQL counts in
+-- regression_by_status, which is small because equal entries share a key.
 CREATE INDEX regression_by_last ON regression(project_id, last_ms, regression_id, status, muted_until_ms, app, owner); -- sqlite
 --postgres CREATE INDEX regression_by_last ON regression(project_id, last_ms, regression_id);
 --postgres CREATE INDEX regression_by_status ON regression(project_id, status, muted_until_ms, app, owner);
@@ -1091,7 +1091,7 @@ CREATE INDEX alert_by_last ON alert(project_id, last_ms, alert_id, status, muted
 -- Issues that were created in the project's issue tracker.
 CREATE TABLE ticket (
 	project_id TEXT NOT NULL,
-	tag TEXT NOT NULL,          -- identifies its subject, and is part of the issue's text
+	tag TEXT NOT NULL,           -- identifies its subject, and is part of the issue's text
 	kind INTEGER NOT NULL,       -- server/catalogue/notify/catalogue_ticket.h
 	subject_id TEXT NOT NULL,    -- regression id (of the latest return), or key of the ANR group
 	tracker TEXT NOT NULL,       -- 'github', 'gitlab', 'jira', 'gitea'

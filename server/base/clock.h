@@ -30,7 +30,7 @@ struct tw_work_limit {
 void tw_work_limit_set(struct tw_work_limit l);
 struct tw_work_limit tw_work_limit(void);
 bool tw_work_is_overdue(void);
-/* TW_DEADLINE: the work was ended by this limit. */
+/* Sets the error of work that this limit ended; returns TW_DEADLINE. */
 enum tw_status tw_fail_overdue(struct tw_err *err);
 
 /* The deadline of long-running work.  `passed` is polled by any of the threads of a query; true:

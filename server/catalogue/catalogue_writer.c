@@ -67,7 +67,7 @@ static struct tw_cat_writer *writer_of(struct tw_catalogue *c, const struct tw_d
 	return &c->writers[i];
 }
 
-/* The first one that is free, so that few are connected.  Call with a slot of write_lock. */
+/* Returns the first free writer, so that few are connected.  Called with a slot of write_lock. */
 static struct tw_cat_writer *take_free(struct tw_catalogue *c)
 {
 	struct tw_cat_writer *w;

@@ -110,9 +110,9 @@ static enum tw_status delete_together(const struct tw_deleter *d, const char *pr
 	return st;
 }
 
-/* A commit of SQLite takes longer than to delete the rows of a trace.  PostgreSQL executes a
- * statement per table of each trace, during which uploads wait: for the only writer, or for locks
- * of several servers. */
+/* In SQLite a commit takes longer than deleting the rows of a trace, so several traces share a
+ * transaction.  In PostgreSQL each trace takes one statement per table, and uploads wait for the
+ * transaction: for the only writer or, with several servers, for its locks. */
 static enum tw_status delete_traces(const struct tw_deleter *d, const char *project_id,
         const char *const *ids, size_t n, struct tw_arena *a, struct tw_err *err)
 {

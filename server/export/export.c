@@ -16,7 +16,7 @@ enum {
 	GZIP_WINDOW = 15 + 16,
 	TAIL_BYTES = 80,
 	KNOWN_MAX = 16384,
-	SLICE_BYTES = 40, /* of a file, per slice; measured: 30 */
+	SLICE_BYTES = 40, /* estimated size of a file: per slice; measured: 30 */
 	EVENT_BYTES = 100 /* and per event; measured: 58 with texts of 16 bytes */
 };
 #define OUT_MAX_BYTES   ((size_t)96 << 20)
@@ -186,7 +186,7 @@ void tw_export_decimal(struct tw_buf *out, int64_t v, unsigned digits)
 	(void)tw_buf_add(out, at, (size_t)(text + sizeof text - at));
 }
 
-/* Slices of a thread in the range, and others of the same chunks. */
+/* Adds the slices of all chunks of a thread that overlap the range. */
 static enum tw_status count_in_range(struct tw_export *x, const struct tw_thread_info *t,
         uint64_t *io_slices, struct tw_err *err)
 {
@@ -201,7 +201,7 @@ static enum tw_status count_in_range(struct tw_export *x, const struct tw_thread
 	return st;
 }
 
-/* Events are counted in all, as few traces have many. */
+/* Events outside the range are also counted: few traces have many. */
 static enum tw_status estimate_file(struct tw_export *x, uint64_t *ret_bytes, struct tw_err *err)
 {
 	uint64_t events[TW_NOTE_COUNT] = {0};

@@ -38,8 +38,7 @@ struct tw_export_query {
 	enum tw_flame_view view; /* svg, d3 */
 	uint32_t max_nodes;      /* for svg, d3; 0 the format's default */
 	bool merged;             /* for folded: stacks do not begin with their thread */
-	/* Opens the unnamed file, of about that many bytes, that a kind with `needs_file` requires.
-	 */
+	/* Required by kinds with `needs_file`: opens an unnamed file for about `bytes` bytes. */
 	enum tw_status (*open_file)(void *arg, uint64_t bytes, int *ret_fd, struct tw_err *err);
 	/* Called while that file grows by texts, whose size is not known before.  NULL: not
 	 * checked. */

@@ -21,8 +21,8 @@ struct tw_range_walk {
  * that are in the range; 0: none up to n. */
 size_t tw_range_run(struct tw_range_walk *w, const struct tw_slice *s, size_t n, size_t *at);
 
-/* Returns whether all slices of the chunk are in the range, as for most chunks; then continues
- * after them. */
+/* If all slices of the chunk are in the range, as with most chunks: moves the walk past them and
+ * returns true. */
 bool tw_range_has_chunk(
         struct tw_range_walk *w, const struct tw_chunk_info *i, const struct tw_chunk *c);
 
@@ -36,7 +36,7 @@ enum tw_status tw_range_chunks(struct tw_trace_file *f, uint32_t thread_id,
 /* Called in the caller's thread with the i-th chunk; returns false to stop. */
 typedef bool (*tw_chunk_fn)(void *arg, uint32_t i, const struct tw_chunk *c);
 
-/* Calls `each` with the chunks of the rows, which are decoded ahead on the free cores. */
+/* Calls `each` with the chunk of each row, in order.  Free cores decode the next chunks. */
 enum tw_status tw_each_chunk(struct tw_trace_file *f, const struct tw_chunk_row *rows, uint32_t n,
         tw_chunk_fn each, void *arg, struct tw_err *err) TW_MUST_USE;
 

@@ -249,33 +249,33 @@ static void set_meta(struct tw_trace_file *f, const char *key, int64_t v)
 	struct tw_trace_info *i = &f->info;
 	const struct {
 		const char *key;
-		int64_t *wide;
-		uint64_t *count;
-		uint32_t *narrow;
+		int64_t *i64;
+		uint64_t *u64;
+		uint32_t *u32;
 	} numbers[] = {
-	        {"mono_base_ns", .wide = &i->mono_base_ns},
-	        {"boot_base_ns", .wide = &i->boot_base_ns},
-	        {"start_ns", .wide = &i->start_ns},
-	        {"end_ns", .wide = &i->end_ns},
-	        {"slices", .count = &i->slices},
-	        {"input_bytes", .count = &f->facts.input_bytes},
-	        {"decoded_bytes", .count = &f->facts.decoded_bytes},
-	        {"pid", .narrow = &i->pid},
-	        {"threads", .narrow = &i->threads},
-	        {"methods", .narrow = &i->methods},
-	        {"max_depth", .narrow = &i->max_depth},
-	        {"decoder_version", .narrow = &f->facts.decoder_version},
+	        {"mono_base_ns", .i64 = &i->mono_base_ns},
+	        {"boot_base_ns", .i64 = &i->boot_base_ns},
+	        {"start_ns", .i64 = &i->start_ns},
+	        {"end_ns", .i64 = &i->end_ns},
+	        {"slices", .u64 = &i->slices},
+	        {"input_bytes", .u64 = &f->facts.input_bytes},
+	        {"decoded_bytes", .u64 = &f->facts.decoded_bytes},
+	        {"pid", .u32 = &i->pid},
+	        {"threads", .u32 = &i->threads},
+	        {"methods", .u32 = &i->methods},
+	        {"max_depth", .u32 = &i->max_depth},
+	        {"decoder_version", .u32 = &f->facts.decoder_version},
 	};
 
 	for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
 		if (strcmp(numbers[k].key, key) != 0)
 			continue;
-		if (numbers[k].wide)
-			*numbers[k].wide = v;
-		else if (numbers[k].count)
-			*numbers[k].count = (uint64_t)v;
-		else if (numbers[k].narrow)
-			*numbers[k].narrow = (uint32_t)v;
+		if (numbers[k].i64)
+			*numbers[k].i64 = v;
+		else if (numbers[k].u64)
+			*numbers[k].u64 = (uint64_t)v;
+		else if (numbers[k].u32)
+			*numbers[k].u32 = (uint32_t)v;
 	}
 }
 

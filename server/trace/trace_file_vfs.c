@@ -38,7 +38,7 @@ static int close_nothing(sqlite3_file *file)
 	return SQLITE_OK;
 }
 
-/* Writes the run to the file.  False: errno is set, and the run is kept. */
+/* Writes the run to the file.  On failure, errno is set and the run is retained. */
 static bool write_run(struct tw_trace_image *i)
 {
 	if (!tw_pwrite_all(i->fd, i->run.data, i->run.len, i->run_at))
@@ -60,13 +60,13 @@ ssize_t tw_trace_image_read(struct tw_trace_image *i, void *to, size_t want, uin
 	return (ssize_t)n;
 }
 
-/* The result of a call that failed with errno. */
+/* SQLite's code for a system call that failed; `code` unless errno is that of a full disk. */
 static int failed(int code)
 {
 	return tw_is_disk_full(errno) ? SQLITE_FULL : code;
 }
 
-/* A full disk is reported, too, if the run cannot be written before the read. */
+/* The run is written before the read, so a read can also fail because the disk is full. */
 static int read_at(sqlite3_file *file, void *to, int amount, sqlite3_int64 at)
 {
 	size_t want = (size_t)amount;
@@ -108,7 +108,7 @@ static bool move_to_file(struct tw_trace_image *i)
 	return true;
 }
 
-/* Pages of a file are mostly written in order. */
+/* SQLite writes most pages in order of their offsets. */
 static int add_to_run(struct tw_trace_image *i, const void *from, size_t n, uint64_t at)
 {
 	if ((at != i->run_at + i->run.len || n > RUN_BYTES - i->run.len) && !write_run(i))
@@ -117,7 +117,7 @@ static int add_to_run(struct tw_trace_image *i, const void *from, size_t n, uint
 		return SQLITE_NOMEM;
 	if (i->run.len == 0)
 		i->run_at = at;
-	(void)tw_buf_add(&i->run, from, n); /* a page */
+	(void)tw_buf_add(&i->run, from, n); /* a page, which is smaller than RUN_BYTES */
 	return SQLITE_OK;
 }
 

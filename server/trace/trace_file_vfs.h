@@ -3,8 +3,8 @@
  *
  * The decoder process may not open files, so its database is a descriptor created by its parent.  A
  * small database stays in memory while it is written; its file is a compressed copy (16 nearly
- * empty pages are 2 KB), which is read into memory again.  Other files are databases as they are;
- * adjacent pages are written together.
+ * empty pages are 2 KB), which is read into memory again.  Larger databases are stored
+ * unchanged; adjacent pages are written together.
  * One file per database; no journal, no locks, no temporary files.
  * Thread: any; an image belongs to its database.
  */

@@ -11,10 +11,10 @@
  *   bench_formats [-m MAPPING.txt] [-c RECORDING [-x TIMES]] [-o INPUT] [-p QUERY.sql]
  *
  * -m: a real R8 mapping instead of a made one.  -c: the calls of a recording by btrace 2.0.
- * -x: inputs that many times as large; speedscope's is always the complete recording.
+ * -x: inputs TIMES times as large, except speedscope's, which is the complete recording.
  * -o: only this input: art-dual, art-wall, atrace, perfetto, chrome, speedscope, all six of them
  * (calls), mapping, anr.
- * -p: beside each input that it can read, the program $TRACE_PROCESSOR with this query.
+ * -p: also runs $TRACE_PROCESSOR with this query on each input that it can read.
  */
 #include <fcntl.h>
 #include <malloc.h>
@@ -117,7 +117,7 @@ struct step { /* a method is entered or left */
 };
 
 static size_t n_events;    /* of the input being made */
-static size_t larger = 1;  /* by this factor: -x */
+static size_t larger = 1;  /* factor of -x */
 static struct step *steps; /* in order of time */
 static size_t n_steps;
 static size_t cap_steps;

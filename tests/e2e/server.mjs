@@ -82,8 +82,8 @@ export function atEnd(t, end) {
 	});
 }
 
-/* A `t` of a program that is not a test: end() calls what after() received, in order.  A signal does so, too, before it ends
- * the program. */
+/* Replaces the `t` of a test in other programs.  end() calls the functions passed to after(), in order; so does a signal that
+ * ends the program. */
 export function untilEnd() {
 	const ends = [];
 	const t = {

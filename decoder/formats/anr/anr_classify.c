@@ -444,14 +444,14 @@ static const char *kind_of(struct tw_str reason)
 /* "Waited 5008ms", "for at least 5000 ms", "head age: 5523.1ms" */
 static int64_t waited_of(struct tw_str reason)
 {
-	static const char *const before_times[] = {"aited ", "at least ", "head age: "};
+	static const char *const prefixes[] = {"aited ", "at least ", "head age: "};
 
-	for (size_t i = 0; i < sizeof before_times / sizeof *before_times; i++) {
-		size_t at = tw_anr_find(reason, before_times[i]);
+	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+		size_t at = tw_anr_find(reason, prefixes[i]);
 		struct tw_str rest = tw_anr_from(reason, at);
 		uint64_t ms, part;
 
-		if (!tw_anr_eat(&rest, before_times[i]) || !tw_anr_eat_number(&rest, &ms) ||
+		if (!tw_anr_eat(&rest, prefixes[i]) || !tw_anr_eat_number(&rest, &ms) ||
 		        ms > INT32_MAX)
 			continue;
 		if (tw_anr_eat(&rest, "."))

@@ -34,8 +34,9 @@ struct tw_member {
 	int64_t min, max; /* NUMBER, REAL; TEXT, LINES: bytes; TEXTS: items */
 	const char *const *enum_names;
 	bool (*fits)(const char *); /* NULL, or checks a TEXT that is not "", or each of TEXTS */
-	const char *form; /* a valid value, or one of TEXTS, after "must be "; required with
-	                     `fits`, with TEXTS, and with the min of a TEXT */
+	const char *form; /* describes a valid value (of TEXTS: a valid item) in the message
+	                     "NAME must be ..."; required with `fits`, with TEXTS, and with
+	                     the min of a TEXT */
 };
 
 #define TW_MEMBER(kind_, T, member, ...)                                                           \

@@ -285,12 +285,11 @@ static enum tw_status last_of_batch(struct tw_catalogue *c, struct tw_arena *a,
 	return st;
 }
 
-/* Sets what a new mapping changes back to waiting: counts by name, and findings that depend on
- * names. */
+/* After a new mapping, the stages that count by name or depend on names wait again. */
 #define AGAIN                                                                                      \
 	"CASE WHEN named=1 THEN 2 ELSE named END,"                                                 \
 	" detected=CASE WHEN detected>0 THEN 0 ELSE detected END"
-#define CHANGES " AND (named=1 OR detected>0)" /* the traces whose marks change */
+#define CHANGES " AND (named=1 OR detected>0)" /* the traces whose state changes */
 
 static enum tw_status mark_stale(
         struct tw_db *db, const struct tw_rename *r, const char *last, struct tw_err *err)

@@ -137,7 +137,7 @@ static enum tw_status check_all(struct comparing *c, struct tw_err *err)
 
 /* --- the report --- */
 
-static const char *const names[] = {"passes", "FAILS", "too little data"};
+static const char *const verdicts[] = {"passes", "FAILS", "too little data"};
 
 static int code_of(const struct comparing *c)
 {
@@ -174,7 +174,8 @@ static void print_text(const struct comparing *c)
 	tw_term_print(sentence_of(c));
 	(void)printf("\n%s%s", note, *note ? "\n" : "");
 	for (size_t i = 0; i < c->n_conditions; i++)
-		(void)printf("%-15s  %s: %s\n", names[c->results[i]], c->conditions[i], c->why[i]);
+		(void)printf(
+		        "%-15s  %s: %s\n", verdicts[c->results[i]], c->conditions[i], c->why[i]);
 }
 
 /* Escapes |, which would end the cell. */
@@ -196,7 +197,7 @@ static void print_markdown(const struct comparing *c)
 	for (size_t i = 0; i < c->n_conditions; i++) {
 		(void)printf("| `");
 		print_cell(c->conditions[i]);
-		(void)printf("` | %s | ", names[c->results[i]]);
+		(void)printf("` | %s | ", verdicts[c->results[i]]);
 		print_cell(c->why[i]);
 		(void)printf(" |\n");
 	}
@@ -210,7 +211,7 @@ static void print_json(const struct comparing *c)
 	for (size_t i = 0; i < c->n_conditions; i++)
 		(void)json_array_append_new(
 		        list, json_pack("{ss ss ss}", "fail_if", c->conditions[i], "result",
-		                      names[c->results[i]], "reason", c->why[i]));
+		                      verdicts[c->results[i]], "reason", c->why[i]));
 	all = json_pack(
 	        "{si so sO}", "code", code_of(c), "conditions", list, "comparison", c->answer);
 	(void)json_dumpf(all, stdout, JSON_INDENT(2));

@@ -374,7 +374,7 @@ static void test_parent_before_range(void **state)
 	trace_fixture_done(&f);
 }
 
-/* Too large for memory: written to the unnamed file, of which no name remains, in large pages. */
+/* A database too large for memory is written to the unnamed file, in large pages. */
 static void test_large_database(void **state)
 {
 	const struct model_shape shape = {6, 4, 50000, 30, false};
@@ -450,7 +450,7 @@ static void test_full_disk(void **state)
 	model_done(&m);
 }
 
-/* Bytes that the file is expected to have. */
+/* Returns the estimated size of the file. */
 static uint64_t size_of_database(const struct trace_fixture *f, const struct tw_selection *sel)
 {
 	uint64_t bytes = 0;
@@ -468,7 +468,7 @@ static uint64_t size_of_database(const struct trace_fixture *f, const struct tw_
 	return bytes;
 }
 
-/* The space that must be free is that of the selection, with its events. */
+/* The estimated size is that of the selection, with its events. */
 static void test_size_of_selection(void **state)
 {
 	const struct model_shape shape = {6, 4, 20000, 30, false};

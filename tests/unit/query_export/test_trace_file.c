@@ -411,7 +411,7 @@ static void test_runs(void **state)
 	close_image(&f);
 }
 
-/* A disk that takes no more is reported at the latest when the file is complete. */
+/* A full disk is reported at the latest when the file is complete. */
 static void test_last_run_fails(void **state)
 {
 	struct image_fixture f;
@@ -428,7 +428,7 @@ static void test_last_run_fails(void **state)
 	close_image(&f);
 }
 
-/* A page is read after the pages that are to be written before it. */
+/* Pending pages are written before a page is read. */
 static void test_full_before_read(void **state)
 {
 	struct image_fixture f;

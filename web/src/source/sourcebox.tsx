@@ -77,7 +77,7 @@ function Asked({ method, app, base, head, between }: { method: string; app: stri
 /** Native code, sections and the like have no place in Java or Kotlin. */
 const isNoMethod = (why: Error) => why instanceof Refusal && why.status === 400;
 
-/** The complete box for a method; if the project has no repository, only how an admin gets owners suggested. */
+/** The source of a method. Without a repository: a hint for admins, where owners are set; otherwise nothing. */
 export function SourceBox({ method, app = '', base = '', head = '', onOwners }: About) {
 	const load = useLoad(`source ${method} ${app} ${head}`, (signal) => askSource({ method, app, version: head }, signal));
 	const v = load.value;
