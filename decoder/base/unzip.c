@@ -240,8 +240,8 @@ static enum tw_status charge(
 static enum tw_status deliver(struct tw_unzip *z, const uint8_t *p, size_t n, struct tw_err *err)
 {
 	uint64_t before = z->out_bytes;
-	uint64_t room = z->limits.max_decoded_bytes - before;
-	size_t fits = n < room ? n : (size_t)room;
+	uint64_t space = z->limits.max_decoded_bytes - before;
+	size_t fits = n < space ? n : (size_t)space;
 	enum tw_status st;
 
 	z->out_bytes += fits;
@@ -439,8 +439,8 @@ enum tw_status tw_unzip_push(struct tw_unzip *z, const uint8_t *p, size_t n, str
 	const struct stage *first = &z->stages[0];
 
 	while (n > 0 && !z->damaged) {
-		size_t room = first->kind == KIND_UNKNOWN ? SNIFF - first->n_head : OUT_BYTES;
-		size_t piece = n < room ? n : room;
+		size_t space = first->kind == KIND_UNKNOWN ? SNIFF - first->n_head : OUT_BYTES;
+		size_t piece = n < space ? n : space;
 		enum tw_status st;
 
 		if (first->kind == KIND_ZSTD || first->kind == KIND_ZLIB)

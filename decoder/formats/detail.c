@@ -7,10 +7,10 @@ enum { VALUE_BYTES = 1024 };
 /* Adds a pair whose value is already JSON; keeps a byte for the closing brace. */
 static void add(struct tw_detail *d, const char *key, const char *value)
 {
-	size_t room = sizeof d->text - d->len;
-	int n = snprintf(d->text + d->len, room, "%c\"%s\":%s", d->len ? ',' : '{', key, value);
+	size_t space = sizeof d->text - d->len;
+	int n = snprintf(d->text + d->len, space, "%c\"%s\":%s", d->len ? ',' : '{', key, value);
 
-	if (n > 0 && (size_t)n + 1 < room)
+	if (n > 0 && (size_t)n + 1 < space)
 		d->len += (size_t)n;
 }
 

@@ -11,7 +11,7 @@ struct tw_inflate {
 	uint64_t taken, made, max_bytes;
 	uint32_t max_ratio;
 	enum tw_inflate_state state;
-	uint8_t room[OUT_BYTES];
+	uint8_t space[OUT_BYTES];
 };
 
 static voidpf take(voidpf arena, uInt n, uInt size)
@@ -66,10 +66,10 @@ static enum tw_status step(struct tw_inflate *z, bool *ret_idle, struct tw_err *
 	size_t n;
 	int rc;
 
-	z->z.next_out = z->room;
-	z->z.avail_out = sizeof z->room;
+	z->z.next_out = z->space;
+	z->z.avail_out = sizeof z->space;
 	rc = inflate(&z->z, Z_NO_FLUSH);
-	n = sizeof z->room - z->z.avail_out;
+	n = sizeof z->space - z->z.avail_out;
 	z->taken += before - z->z.avail_in;
 	z->made += n;
 	if (rc == Z_STREAM_END)
@@ -80,7 +80,7 @@ static enum tw_status step(struct tw_inflate *z, bool *ret_idle, struct tw_err *
 		z->state = TW_INFLATE_DAMAGED;
 	*ret_idle = z->z.avail_in == 0 && z->z.avail_out > 0;
 	st = within_limits(z, err);
-	return st == TW_OK && n ? z->out(z->arg, z->room, n, err) : st;
+	return st == TW_OK && n ? z->out(z->arg, z->space, n, err) : st;
 }
 
 enum tw_status tw_inflate_push(struct tw_inflate *z, const uint8_t *p, size_t n, struct tw_err *err)

@@ -109,7 +109,7 @@ bool tw_names_frames(const struct tw_names *n, const struct tw_named *what,
 		return false;
 	*ret_n = tw_retrace_next(walk, &at, ret, cap, &known);
 	if (*ret_n)
-		*ret_n = tw_retrace_keep_one(ret, *ret_n, &one);
+		*ret_n = tw_retrace_select_one(ret, *ret_n, &one);
 	return known && (one || *ret_n == 0);
 }
 

@@ -102,7 +102,7 @@ size_t tw_retrace_next(struct tw_retrace_walk *w, const struct tw_retrace_at *at
 
 /* Keeps one alternative if all name the same methods, and clears the lines in which they differ.
  * Returns the number of frames left; *ret_one: they are one alternative. */
-size_t tw_retrace_keep_one(struct tw_retraced *f, size_t n, bool *ret_one);
+size_t tw_retrace_select_one(struct tw_retraced *f, size_t n, bool *ret_one);
 
 /* The source file of a frame, in two parts: from the mapping, otherwise inferred from the class;
  * `seen` is the file in the stack. */

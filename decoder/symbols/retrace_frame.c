@@ -449,7 +449,7 @@ size_t tw_retrace_next(struct tw_retrace_walk *w, const struct tw_retrace_at *at
 	return without_synthesized(ret, f.n);
 }
 
-size_t tw_retrace_keep_one(struct tw_retraced *f, size_t n, bool *ret_one)
+size_t tw_retrace_select_one(struct tw_retraced *f, size_t n, bool *ret_one)
 {
 	size_t chain = 0;
 

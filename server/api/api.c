@@ -128,7 +128,7 @@ json_t *tw_api_trace(const struct tw_trace_row *row)
 	                                       json_object_set_new(trace, "report", json_null()));
 }
 
-enum tw_status tw_api_keep_setting(
+enum tw_status tw_api_store_setting(
         struct tw_req *r, const char *key, const json_t *value, struct tw_err *err)
 {
 	char *text = tw_json_dumps(value, JSON_COMPACT);

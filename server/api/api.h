@@ -98,7 +98,7 @@ json_t *tw_api_trace(const struct tw_trace_row *row);
 enum tw_status tw_api_stream_part(struct tw_req *r, const char *id, struct tw_err *err) TW_MUST_USE;
 
 /* Stores it as a setting of the caller's project; value NULL: TW_NOMEM. */
-enum tw_status tw_api_keep_setting(
+enum tw_status tw_api_store_setting(
         struct tw_req *r, const char *key, const json_t *value, struct tw_err *err) TW_MUST_USE;
 
 /* thread= and threads=, which mean the same; NULL: neither. */

@@ -67,10 +67,10 @@ void tw_actor_set_cli(void)
 {
 	static _Thread_local char name[100];
 	struct passwd entry, *found = NULL;
-	char room[4096], self[65];
+	char space[4096], self[65];
 	const char *sudo = before_sudo();
 
-	if (getpwuid_r(getuid(), &entry, room, sizeof room, &found) == 0 && found)
+	if (getpwuid_r(getuid(), &entry, space, sizeof space, &found) == 0 && found)
 		(void)snprintf(self, sizeof self, "%s", entry.pw_name);
 	else
 		(void)snprintf(self, sizeof self, "uid %u", (unsigned)getuid());

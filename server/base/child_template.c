@@ -73,14 +73,14 @@ static enum tw_status start(struct tw_child_template *t, struct tw_err *err)
 static bool send_fds(int copy_socket, const int *fds, size_t n)
 {
 	union {
-		char room[CMSG_SPACE(sizeof(int) * (TW_CHILD_FDS + 1))];
+		char space[CMSG_SPACE(sizeof(int) * (TW_CHILD_FDS + 1))];
 		struct cmsghdr align;
 	} control;
 	char byte = 0;
 	struct iovec one = {&byte, 1};
 	struct msghdr m = {.msg_iov = &one,
 	        .msg_iovlen = 1,
-	        .msg_control = control.room,
+	        .msg_control = control.space,
 	        .msg_controllen = CMSG_SPACE(sizeof(int) * n)};
 	struct cmsghdr *c;
 	ssize_t sent;

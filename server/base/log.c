@@ -52,9 +52,9 @@ struct line {
 
 static void put(struct line *l, const char *p, size_t n)
 {
-	size_t room = sizeof l->text - 3 - l->len; /* space for the closing brace and newline */
+	size_t space = sizeof l->text - 3 - l->len; /* space for the closing brace and newline */
 
-	if (n > room)
+	if (n > space)
 		return; /* written completely or not at all: a truncated escape would break the
 		         * line */
 	memcpy(l->text + l->len, p, n);
@@ -194,7 +194,7 @@ static int64_t now_ms(void)
 }
 
 /* Waits for space, unless it has recently waited. */
-static bool has_room(void)
+static bool has_space(void)
 {
 	struct pollfd p = {.fd = sink.fd, .events = POLLOUT};
 	int rc = poll(&p, 1, 0);
@@ -210,7 +210,7 @@ static bool write_line(const char *line, size_t len)
 {
 	ssize_t n;
 
-	if (!has_room())
+	if (!has_space())
 		return false;
 	do
 		n = sink.is_socket ? send(sink.fd, line, len, MSG_DONTWAIT | MSG_NOSIGNAL)

@@ -19,13 +19,13 @@
 #include "server/db/catalogue_postgres.h"
 #include "server/db/catalogue_sqlite.h"
 
-enum { ROOM_WAIT_S = 10, ROOM_SHORT_WAIT_S = 1 };
+enum { FREE_WAIT_S = 10, FREE_SHORT_WAIT_S = 1 };
 
 static enum tw_status open_writer(struct tw_catalogue *c, bool may_migrate, struct tw_err *err)
 {
 	struct tw_db **db = &c->writers[0].db;
 	bool same = false;
-	int room = 0;
+	int reserved = 0;
 	enum tw_status st;
 
 	if (tw_db_is_postgres(c->path)) {
@@ -34,9 +34,9 @@ static enum tw_status open_writer(struct tw_catalogue *c, bool may_migrate, stru
 			st = tw_postgres_upgrade(
 			        *db, tw_catalogue_postgres_schema, may_migrate, &same, err);
 	} else {
-		st = tw_db_sqlite_open(c->path, TW_DB_CREATE, db, &room, err);
+		st = tw_db_sqlite_open(c->path, TW_DB_CREATE, db, &reserved, err);
 		if (st == TW_OK)
-			st = tw_cat_upgrade(c, tw_catalogue_schema, room, may_migrate, err);
+			st = tw_cat_upgrade(c, tw_catalogue_schema, reserved, may_migrate, err);
 	}
 	return st == TW_OK && !same ? tw_cat_check_columns(*db, err) : st;
 }
@@ -131,22 +131,22 @@ void tw_catalogue_stop_record(struct tw_catalogue *c)
 
 enum tw_status tw_cat_reader_new(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err)
 {
-	int room;
+	int reserved;
 
 	if (tw_db_is_postgres(c->path))
 		return tw_db_postgres_open(c->path, ret, err);
 	/* read-write, because the last reader of a WAL may have to recover it; only SELECTs run */
-	return tw_db_sqlite_open(c->path, TW_DB_WRITE, ret, &room, err);
+	return tw_db_sqlite_open(c->path, TW_DB_WRITE, ret, &reserved, err);
 }
 
 /* A database server has a limited number of connections, which it shares.  Call with pool_lock
  * held. */
-static enum tw_status await_room(struct tw_catalogue *c, struct tw_err *err)
+static enum tw_status await_free(struct tw_catalogue *c, struct tw_err *err)
 {
 	struct timespec until;
 
 	(void)clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += tw_postgres_timeout_is_short() ? ROOM_SHORT_WAIT_S : ROOM_WAIT_S;
+	until.tv_sec += tw_postgres_timeout_is_short() ? FREE_SHORT_WAIT_S : FREE_WAIT_S;
 	while (!tw_cat_is_sqlite(c) && c->n_out >= TW_CATALOGUE_OUT)
 		if (pthread_cond_timedwait(&c->given_back, &c->pool_lock, &until) == ETIMEDOUT)
 			return tw_fail(err, TW_BUSY, "catalogue: all %d connections are in use",
@@ -169,7 +169,7 @@ enum tw_status tw_cat_reader(struct tw_catalogue *c, struct tw_db **ret, struct 
 
 	(void)pthread_mutex_lock(&c->pool_lock);
 	*ret = NULL;
-	st = await_room(c, err);
+	st = await_free(c, err);
 	if (st == TW_OK && c->n_idle)
 		db = c->idle[--c->n_idle];
 	c->n_out += st == TW_OK;

@@ -48,16 +48,16 @@ enum {
 struct tw_cat_arrival; /* an upload being added; catalogue_commit_upload.c */
 
 /* Statements for each upload, which stay prepared. */
-enum tw_cat_kept {
-	TW_KEPT_BY_KEY,
-	TW_KEPT_BY_CONTENT,
-	TW_KEPT_BY_TIME,
-	TW_KEPT_OLD,
-	TW_KEPT_TRACE,
-	TW_KEPT_PART,
-	TW_KEPT_BUILD,
-	TW_KEPT_JOB,
-	TW_KEPT_N
+enum tw_cat_prepared {
+	TW_PREPARED_BY_KEY,
+	TW_PREPARED_BY_CONTENT,
+	TW_PREPARED_BY_TIME,
+	TW_PREPARED_OLD,
+	TW_PREPARED_TRACE,
+	TW_PREPARED_PART,
+	TW_PREPARED_BUILD,
+	TW_PREPARED_JOB,
+	TW_PREPARED_N
 };
 
 struct tw_cat_queue {
@@ -74,7 +74,7 @@ struct tw_cat_writer {
 	bool taken;
 	bool one;         /* in use for a statement without BEGIN */
 	int64_t began_ms; /* monotonic, of its transaction; 0: none */
-	struct tw_stmt *kept[TW_KEPT_N];
+	struct tw_stmt *kept[TW_PREPARED_N];
 };
 
 struct tw_cat_writes { /* results of write transactions; catalogue_health.c */
@@ -139,10 +139,10 @@ enum tw_status tw_cat_unknown_schema(
 /* Fails: `have` is older than this program's. */
 enum tw_status tw_cat_old_schema(int have, const struct tw_embedded *schema, struct tw_err *err);
 /* Applies missing migrations of `schema` (catalogue_upgrade.c); of an existing catalogue only if
- * may_migrate, otherwise TW_CONFLICT.  `room`: bytes that the pages reserved for checksums when the
- * writer was opened. */
-enum tw_status tw_cat_upgrade(struct tw_catalogue *c, const struct tw_embedded *schema, int room,
-        bool may_migrate, struct tw_err *err);
+ * may_migrate, otherwise TW_CONFLICT.  `reserved`: bytes that the pages reserved for checksums when
+ * the writer was opened. */
+enum tw_status tw_cat_upgrade(struct tw_catalogue *c, const struct tw_embedded *schema,
+        int reserved, bool may_migrate, struct tw_err *err);
 /* The same in PostgreSQL (catalogue_postgres_schema.c).  TW_BUSY while a server uses it.
  * *ret_same: it was already the catalogue of a program with the same columns. */
 enum tw_status tw_postgres_upgrade(struct tw_db *db, const struct tw_embedded *schema,
@@ -211,7 +211,7 @@ enum tw_status tw_cat_may_idle(struct tw_db *w, struct tw_err *err);
 struct tw_db *tw_cat_writer_take(struct tw_catalogue *c);
 void tw_cat_writer_give(struct tw_catalogue *c, struct tw_db *w);
 /* The statements that stay prepared on this writing connection. */
-struct tw_stmt **tw_cat_writer_kept(struct tw_catalogue *c, const struct tw_db *w);
+struct tw_stmt **tw_cat_writer_prepared(struct tw_catalogue *c, const struct tw_db *w);
 enum tw_status tw_cat_hold_folder(struct tw_catalogue *c, struct tw_err *err);
 void tw_cat_writers_init(struct tw_catalogue *c);
 void tw_cat_writers_widen(struct tw_catalogue *c); /* to TW_CATALOGUE_WRITERS */
@@ -284,8 +284,8 @@ struct tw_cat_query {
 enum tw_status tw_cat_query(struct tw_cat_query *q, struct tw_db *db, struct tw_err *err,
         const char *sql, const char *types, ...);
 /* The same with a statement that stays prepared in *kept, initially NULL; its owner drops it. */
-enum tw_status tw_cat_query_kept(struct tw_cat_query *q, struct tw_db *db, struct tw_stmt **kept,
-        struct tw_err *err, const char *sql, const char *types, ...);
+enum tw_status tw_cat_query_prepared(struct tw_cat_query *q, struct tw_db *db,
+        struct tw_stmt **kept, struct tw_err *err, const char *sql, const char *types, ...);
 /* The same for a statement with the placeholders of catalogue_row.h. */
 enum tw_status tw_cat_query_fields(struct tw_cat_query *q, struct tw_db *db,
         const struct tw_fields *fields, struct tw_err *err, const char *sql, const char *types,
@@ -388,7 +388,7 @@ struct tw_cat_statement {
 enum tw_status tw_cat_run(struct tw_catalogue *c, const struct tw_cat_statement *how,
         struct tw_err *err, const char *sql, const char *types, ...);
 
-enum tw_status tw_cat_exec_kept(struct tw_db *db, struct tw_stmt **kept, struct tw_err *err,
+enum tw_status tw_cat_exec_prepared(struct tw_db *db, struct tw_stmt **kept, struct tw_err *err,
         const char *sql, const char *types, ...);
 /* Writes a row: its values follow the statement's own parameters.  `kept` may be NULL. */
 struct tw_cat_written {

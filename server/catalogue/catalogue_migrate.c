@@ -10,7 +10,7 @@
 #include "server/base/file/sha256.h"
 #include "server/catalogue/catalogue_migrate_int.h"
 
-enum { SQL_BYTES = 1 << 14, AT_ONCE = 500, TELL_EVERY = 1000, ROW_BYTES = 1 << 30 };
+enum { SQL_BYTES = 1 << 14, AT_ONCE = 500, REPORT_EVERY = 1000, ROW_BYTES = 1 << 30 };
 
 enum pass { DROP, PUT, COMPARE };
 enum change { INSERT, UPDATE, DELETE, CHANGES };
@@ -77,7 +77,7 @@ static enum tw_status prepare_change(struct walk *w, const struct tw_row_cursor 
 	if (st != TW_OK)
 		st = tw_fail(err, st, "no memory for a statement");
 	else
-		st = tw_cat_query_kept(
+		st = tw_cat_query_prepared(
 		        q, w->db, &w->kept[kind], err, sql.data ? (const char *)sql.data : "", "");
 	tw_buf_done(&sql);
 	return st;
@@ -178,7 +178,7 @@ static enum tw_status step_from(struct walk *w, struct tw_err *err)
 {
 	enum tw_status st = add_to_hash(w, w->from_sha, &w->from, err);
 
-	if (w->m->progress && w->from.rows % TELL_EVERY == 0)
+	if (w->m->progress && w->from.rows % REPORT_EVERY == 0)
 		w->m->progress(w->m->arg, w->pass == COMPARE ? "compare" : "bring", w->of->name,
 		        w->from.rows);
 	return st == TW_OK ? tw_row_cursor_next(&w->from, err) : st;

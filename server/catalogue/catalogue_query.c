@@ -156,8 +156,8 @@ enum tw_status tw_cat_query(struct tw_cat_query *q, struct tw_db *db, struct tw_
 	return st;
 }
 
-enum tw_status tw_cat_query_kept(struct tw_cat_query *q, struct tw_db *db, struct tw_stmt **kept,
-        struct tw_err *err, const char *sql, const char *types, ...)
+enum tw_status tw_cat_query_prepared(struct tw_cat_query *q, struct tw_db *db,
+        struct tw_stmt **kept, struct tw_err *err, const char *sql, const char *types, ...)
 {
 	enum tw_status st;
 
@@ -443,7 +443,7 @@ enum tw_status tw_cat_run(struct tw_catalogue *c, const struct tw_cat_statement 
 	                   : tw_cat_end(c, w, st, err);
 }
 
-enum tw_status tw_cat_exec_kept(struct tw_db *db, struct tw_stmt **kept, struct tw_err *err,
+enum tw_status tw_cat_exec_prepared(struct tw_db *db, struct tw_stmt **kept, struct tw_err *err,
         const char *sql, const char *types, ...)
 {
 	struct tw_cat_query q = {.db = db, .kept = kept};

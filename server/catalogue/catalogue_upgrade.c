@@ -107,14 +107,14 @@ static enum tw_status keep_old(struct tw_catalogue *c, int have, struct tw_err *
 
 /* A connection opened before another process created the catalogue does not know that its pages
  * have reserved space, so a new one checks. */
-static bool has_room(const struct tw_catalogue *c)
+static bool has_space(const struct tw_catalogue *c)
 {
 	struct tw_db *db = NULL;
-	int room = 0;
-	enum tw_status st = tw_db_sqlite_open(c->path, TW_DB_WRITE, &db, &room, NULL);
+	int reserved = 0;
+	enum tw_status st = tw_db_sqlite_open(c->path, TW_DB_WRITE, &db, &reserved, NULL);
 
 	tw_db_close(db);
-	return st == TW_OK && room == TW_SUMS_BYTES;
+	return st == TW_OK && reserved == TW_SUMS_BYTES;
 }
 
 static enum tw_status has_tables(struct tw_db *db, bool *ret, struct tw_err *err)
@@ -175,8 +175,8 @@ static enum tw_status upgrade(
 	return st;
 }
 
-enum tw_status tw_cat_upgrade(struct tw_catalogue *c, const struct tw_embedded *schema, int room,
-        bool may_migrate, struct tw_err *err)
+enum tw_status tw_cat_upgrade(struct tw_catalogue *c, const struct tw_embedded *schema,
+        int reserved, bool may_migrate, struct tw_err *err)
 {
 	const int last = tw_cat_last_schema(schema);
 	int have = 0;
@@ -184,7 +184,7 @@ enum tw_status tw_cat_upgrade(struct tw_catalogue *c, const struct tw_embedded *
 
 	if (st != TW_OK)
 		return st;
-	if (have > 0 && have <= last && room != TW_SUMS_BYTES && !has_room(c))
+	if (have > 0 && have <= last && reserved != TW_SUMS_BYTES && !has_space(c))
 		return tw_fail_at(err, TW_CORRUPT, 0,
 		        "the catalogue's first page is damaged: restore a backup");
 	if (have > 0 && have < last)

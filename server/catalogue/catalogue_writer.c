@@ -41,7 +41,7 @@ void tw_cat_writers_widen(struct tw_catalogue *c)
 void tw_cat_writers_close(struct tw_catalogue *c)
 {
 	for (int i = 0; i < TW_CATALOGUE_WRITERS; i++) {
-		for (int k = 0; k < TW_KEPT_N; k++)
+		for (int k = 0; k < TW_PREPARED_N; k++)
 			tw_stmt_drop(c->writers[i].kept[k]);
 		tw_db_close(c->writers[i].db);
 	}
@@ -118,7 +118,7 @@ void tw_cat_writer_give(struct tw_catalogue *c, struct tw_db *w)
 	give(c, writer_of(c, w));
 }
 
-struct tw_stmt **tw_cat_writer_kept(struct tw_catalogue *c, const struct tw_db *w)
+struct tw_stmt **tw_cat_writer_prepared(struct tw_catalogue *c, const struct tw_db *w)
 {
 	return writer_of(c, w)->kept;
 }

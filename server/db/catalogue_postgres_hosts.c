@@ -13,9 +13,9 @@
 #include "server/base/log.h"
 #include "server/db/catalogue_postgres_int.h"
 
-enum { LIST_BYTES = 1024, TIMELINE_BYTES = 9, ASK_MS = 10000 };
+enum { LIST_BYTES = 1024, TIMELINE_BYTES = 9, QUERY_MS = 10000 };
 
-static const char ask_timeline[] =
+static const char query_timeline[] =
         "SELECT system_identifier, substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)"
         " FROM pg_control_system()";
 
@@ -49,7 +49,7 @@ static bool is_earlier(const char *system, const char *timeline)
 /* A host that does not support the query (not every service allows it) is accepted. */
 bool tw_postgres_is_stale(struct tw_postgres *p)
 {
-	PGresult *r = tw_postgres_result_within(p, PQsendQuery(p->of, ask_timeline), ASK_MS);
+	PGresult *r = tw_postgres_result_within(p, PQsendQuery(p->of, query_timeline), QUERY_MS);
 	bool stale = false;
 
 	if (r && PQresultStatus(r) == PGRES_TUPLES_OK && PQntuples(r) == 1)

@@ -32,8 +32,8 @@ struct statement {
 	char *owned[VALUES_MAX];
 	int lengths[VALUES_MAX], formats[VALUES_MAX];
 	int64_t ints[VALUES_MAX];
-	size_t room[VALUES_MAX]; /* of an array in `owned` */
-	char number[24];         /* a number read as text */
+	size_t space[VALUES_MAX]; /* of an array in `owned` */
+	char number[24];          /* a number read as text */
 };
 
 static struct statement *of(struct tw_stmt *s)
@@ -102,7 +102,7 @@ static void forget(struct statement *s, int i)
 	s->values[i] = NULL;
 	s->types[i] = 0;
 	s->lengths[i] = s->formats[i] = 0;
-	s->room[i] = 0;
+	s->space[i] = 0;
 }
 
 void tw_postgres_reset(struct tw_stmt *stmt)
@@ -216,15 +216,15 @@ static void put_u32(char *at, uint32_t v)
 }
 
 /* Space for `bytes` more bytes at the end of the array; NULL: no memory. */
-static char *more_room(struct statement *s, int i, size_t bytes)
+static char *reserve_bytes(struct statement *s, int i, size_t bytes)
 {
 	const size_t len = (size_t)s->lengths[i];
 
 	if (bytes > ARRAY_MOST - len)
 		return NULL;
-	if (len + bytes > s->room[i]) {
-		const size_t room = 2 * (len + bytes);
-		char *more = tw_mem_alloc(room, 1);
+	if (len + bytes > s->space[i]) {
+		const size_t space = 2 * (len + bytes);
+		char *more = tw_mem_alloc(space, 1);
 
 		if (!more)
 			return NULL;
@@ -233,7 +233,7 @@ static char *more_room(struct statement *s, int i, size_t bytes)
 		tw_mem_free(s->owned[i]);
 		s->owned[i] = more;
 		s->values[i] = more;
-		s->room[i] = room;
+		s->space[i] = space;
 	}
 	s->lengths[i] = (int)(len + bytes);
 	return s->owned[i] + len;
@@ -241,7 +241,7 @@ static char *more_room(struct statement *s, int i, size_t bytes)
 
 static bool begin_array(struct statement *s, int i, char type)
 {
-	char *head = more_room(s, i, ARRAY_HEAD);
+	char *head = reserve_bytes(s, i, ARRAY_HEAD);
 
 	if (!head)
 		return false;
@@ -257,7 +257,7 @@ static bool begin_array(struct statement *s, int i, char type)
 
 static bool add_value(struct statement *s, int i, struct tw_str bytes)
 {
-	char *at = more_room(s, i, 4 + bytes.len);
+	char *at = reserve_bytes(s, i, 4 + bytes.len);
 	uint32_t n;
 
 	if (!at)

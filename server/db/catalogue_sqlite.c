@@ -234,22 +234,22 @@ static const struct tw_db_engine engine = {"sqlite", false, false, close_db, run
 
 /* Reserves space for checksums at the end of each page (catalogue_sums.h), in a new catalogue and
  * in a copy. */
-static void reserve_room(struct tw_db *db)
+static void reserve_sums_bytes(struct tw_db *db)
 {
-	int room = TW_SUMS_BYTES;
+	int bytes = TW_SUMS_BYTES;
 
-	(void)sqlite3_file_control(tw_db_sqlite(db), NULL, SQLITE_FCNTL_RESERVE_BYTES, &room);
+	(void)sqlite3_file_control(tw_db_sqlite(db), NULL, SQLITE_FCNTL_RESERVE_BYTES, &bytes);
 }
 
-/* The space reserved in its pages; 0 before there are any. */
-static int room_of(struct tw_db *db)
+/* The bytes reserved in its pages; 0 before there are any. */
+static int reserved_of(struct tw_db *db)
 {
 	sqlite3 *s = tw_db_sqlite(db);
-	int room = -1;
+	int bytes = -1;
 
 	(void)sqlite3_exec(s, "PRAGMA schema_version", NULL, NULL, NULL); /* reads the header */
-	(void)sqlite3_file_control(s, NULL, SQLITE_FCNTL_RESERVE_BYTES, &room);
-	return room;
+	(void)sqlite3_file_control(s, NULL, SQLITE_FCNTL_RESERVE_BYTES, &bytes);
+	return bytes;
 }
 
 /* Case is ignored (ASCII).  A word's ends are compared first, without the bit in which the cases of
@@ -319,10 +319,10 @@ void tw_db_sqlite_wait(struct tw_db *db, int ms)
 	(void)sqlite3_busy_timeout(tw_db_sqlite(db), ms);
 }
 
-static enum tw_status configure(struct tw_db *db, int *ret_room, struct tw_err *err)
+static enum tw_status configure(struct tw_db *db, int *ret_reserved, struct tw_err *err)
 {
-	*ret_room = room_of(db);
-	reserve_room(db);
+	*ret_reserved = reserved_of(db);
+	reserve_sums_bytes(db);
 	return run(db,
 	        "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
 	        "PRAGMA trusted_schema=OFF; PRAGMA cache_size=-2048; PRAGMA temp_store=MEMORY;"
@@ -331,7 +331,7 @@ static enum tw_status configure(struct tw_db *db, int *ret_room, struct tw_err *
 }
 
 enum tw_status tw_db_sqlite_open(const char *path, enum tw_db_open how, struct tw_db **ret,
-        int *ret_room, struct tw_err *err)
+        int *ret_reserved, struct tw_err *err)
 {
 	struct sqlite_db *s = tw_mem_zalloc(1, sizeof *s);
 	enum tw_status st;
@@ -340,8 +340,8 @@ enum tw_status tw_db_sqlite_open(const char *path, enum tw_db_open how, struct t
 		return fail(NULL, err);
 	s->db.engine = &engine;
 	st = connect(s, path, how, err);
-	if (st == TW_OK && ret_room)
-		st = configure(&s->db, ret_room, err);
+	if (st == TW_OK && ret_reserved)
+		st = configure(&s->db, ret_reserved, err);
 	if (st == TW_OK)
 		*ret = &s->db;
 	else

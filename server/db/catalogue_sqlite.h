@@ -12,10 +12,10 @@ enum tw_db_open {
 	TW_DB_READ_ONLY /* read-only: not even the log changes */
 };
 
-/* Close with tw_db_close.  *ret_room: the bytes that its pages reserve for checksums; may be
+/* Close with tw_db_close.  *ret_reserved: the bytes that its pages reserve for checksums; may be
  * NULL. */
 enum tw_status tw_db_sqlite_open(const char *path, enum tw_db_open how, struct tw_db **ret,
-        int *ret_room, struct tw_err *err);
+        int *ret_reserved, struct tw_err *err);
 /* How long a writer waits for another; the default is TW_DB_WAIT_MS. */
 enum { TW_DB_WAIT_MS = 10000 };
 void tw_db_sqlite_wait(struct tw_db *db, int ms);

@@ -18,7 +18,7 @@ static struct {
 	uint64_t damaged; /* total number; the next entry is this modulo NOTES */
 } noted = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-bool tw_sums_kept(const uint8_t *header)
+bool tw_sums_are_stored(const uint8_t *header)
 {
 	return memcmp(header, "SQLite format 3", 16) == 0 && header[16] << 8 == TW_SUMS_PAGE &&
 	       header[17] == 0 && header[20] == TW_SUMS_BYTES;

@@ -21,7 +21,7 @@
 enum { TW_SUMS_PAGE = 4096, TW_SUMS_BYTES = 8, TW_SUMS_HEADER = 100 };
 
 /* Whether a file's pages have checksums; header: its first TW_SUMS_HEADER bytes at least. */
-bool tw_sums_kept(const uint8_t *header);
+bool tw_sums_are_stored(const uint8_t *header);
 /* page: TW_SUMS_PAGE bytes. */
 void tw_sums_put(uint8_t *page);
 bool tw_sums_fit(const uint8_t *page);

@@ -67,7 +67,7 @@ static bool is_page(const struct shell *s, int n, sqlite3_int64 at)
 static void check_header(struct shell *s, const void *p, int n, sqlite3_int64 at)
 {
 	if (s->name && at == 0 && n >= TW_SUMS_HEADER)
-		s->sums = tw_sums_kept(p);
+		s->sums = tw_sums_are_stored(p);
 }
 
 static int shell_read(sqlite3_file *f, void *to, int n, sqlite3_int64 at)

@@ -191,7 +191,7 @@ enum tw_status tw_run_store(void *arg, struct tw_err *err)
 	if (st == TW_OK && tw_blobs_remote(parts->blobs))
 		st = is_held(r, err);
 	if (st == TW_OK && tw_json_count(summary, "system_bytes"))
-		st = tw_jobs_keep_system(parts, &r->job, r->system_fd, err);
+		st = tw_jobs_store_system(parts, &r->job, r->system_fd, err);
 	if (st == TW_OK && r->file_bytes <= tw_blobs_row_bytes(parts->blobs))
 		return take_small(r, err);
 	if (st == TW_OK)

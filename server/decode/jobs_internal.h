@@ -24,7 +24,7 @@ enum tw_status tw_jobs_open_system(const struct tw_decode_parts *parts, const ch
         int *ret, struct tw_err *err) TW_MUST_USE;
 /* Stores its content as part `system` of the trace.  The caller keeps fd.  TW_NOT_FOUND: the trace
  * was deleted in the meantime. */
-enum tw_status tw_jobs_keep_system(const struct tw_decode_parts *parts,
+enum tw_status tw_jobs_store_system(const struct tw_decode_parts *parts,
         const struct tw_job_row *job, int fd, struct tw_err *err) TW_MUST_USE;
 
 /* At start: deletes uploads of which only the row survived a power failure (I1, I9). */

@@ -67,7 +67,7 @@ static enum tw_status store(const struct tw_decode_parts *parts, const struct tw
 	return tw_end_need_blobs(&needed, st, err);
 }
 
-enum tw_status tw_jobs_keep_system(const struct tw_decode_parts *parts,
+enum tw_status tw_jobs_store_system(const struct tw_decode_parts *parts,
         const struct tw_job_row *job, int fd, struct tw_err *err)
 {
 	char sha256[TW_SHA256_HEX] = "";

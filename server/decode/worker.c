@@ -344,7 +344,7 @@ static enum tw_status write_system_facts(
 	struct tw_buf facts;
 	enum tw_status st;
 
-	tw_buf_init(&facts, TW_SYSTEM_FACTS_ROOM_BYTES);
+	tw_buf_init(&facts, TW_SYSTEM_FACTS_BYTES);
 	st = tw_system_pack(s, &facts, err);
 	if (st == TW_OK && facts.len)
 		st = tw_trace_writer_system(w, tw_buf_str(&facts), err);

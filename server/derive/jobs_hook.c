@@ -246,14 +246,14 @@ static struct flight *flight_for(
         struct tw_hook_runner *h, const char *project_id, const char *hook_id)
 {
 	const bool mail = strcmp(hook_id, TW_HOOK_MAIL) == 0;
-	struct flight *room = NULL;
+	struct flight *space = NULL;
 	unsigned of_project = 0, mails = 0;
 
 	for (size_t i = 0; i < FLIGHTS; i++) {
 		struct flight *f = &h->flights[i];
 
 		if (!f->busy) {
-			room = room ? room : f;
+			space = space ? space : f;
 			continue;
 		}
 		mails += is_mail(&f->of);
@@ -263,7 +263,7 @@ static struct flight *flight_for(
 			return NULL;
 		of_project++;
 	}
-	return of_project < OF_A_PROJECT && !(mail && mails >= MAILS) ? room : NULL;
+	return of_project < OF_A_PROJECT && !(mail && mails >= MAILS) ? space : NULL;
 }
 
 static bool any(const struct tw_hook_runner *h, bool busy, bool ended)
@@ -280,7 +280,7 @@ static bool is_busy(const struct tw_hook_runner *h)
 }
 
 /* No delivery starts while results wait to be stored. */
-static bool has_room(const struct tw_hook_runner *h)
+static bool has_space(const struct tw_hook_runner *h)
 {
 	return any(h, false, false) && !any(h, true, true);
 }
@@ -319,7 +319,7 @@ static enum tw_status start_round(struct tw_hook_runner *h, unsigned *ret, struc
 
 	memcpy(from, h->turn, sizeof from);
 	memcpy(at, from, sizeof at);
-	for (*ret = 0; st == TW_OK && has_room(h); memcpy(at, next, sizeof at)) {
+	for (*ret = 0; st == TW_OK && has_space(h); memcpy(at, next, sizeof at)) {
 		st = tw_catalogue_outbox_next(h->parts.catalogue, at, next, err);
 		if (st != TW_OK || (again && (!*next || strcmp(next, from) > 0)))
 			break;
@@ -345,7 +345,7 @@ static enum tw_status start_due(struct tw_hook_runner *h, struct tw_err *err)
 
 	do
 		st = start_round(h, &started, err);
-	while (st == TW_OK && started && has_room(h));
+	while (st == TW_OK && started && has_space(h));
 	now = tw_monotonic_ms();
 	h->rest_ms = now + CHECK_SHARE * (now - began);
 	h->check_ms = now + CHECK_MS;
@@ -395,7 +395,7 @@ static void check_due(struct tw_hook_runner *h)
 {
 	struct tw_err err;
 
-	if (tw_monotonic_ms() < h->check_ms || !has_room(h) || !holds_lease(h))
+	if (tw_monotonic_ms() < h->check_ms || !has_space(h) || !holds_lease(h))
 		return;
 	if (start_due(h, &err) != TW_OK)
 		tw_log_err(TW_LOG_WARN, "deliveries_not_started", "webhooks", &err);

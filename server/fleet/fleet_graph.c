@@ -10,7 +10,7 @@
 /* --- adding --- */
 
 /* Ensures capacity for the values of one more node. */
-static bool room(struct tw_fleet_graph *g)
+static bool space(struct tw_fleet_graph *g)
 {
 	if (g->paths.n <= g->cap)
 		return true;
@@ -64,7 +64,7 @@ enum tw_status tw_fleet_graph_add(struct tw_fleet_graph *g, int side,
 
 		map[i] = tw_rollup_tree_child(
 		        &g->paths, is_thread ? TW_ROLLUP_NO_NODE : map[n->parent], n->method);
-		if (map[i] == TW_ROLLUP_NO_NODE || !room(g))
+		if (map[i] == TW_ROLLUP_NO_NODE || !space(g))
 			return tw_tree_fail_too_large(err);
 		add_node(&g->of[side][map[i]], t, i, weight, of_traces);
 		if (is_thread) {

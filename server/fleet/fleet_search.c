@@ -25,8 +25,8 @@ TW_ORDER_BY(longest_first, struct tw_search_found, TW_FALLING(max_ns), TW_RISING
 void tw_search_sort(struct tw_search *s)
 {
 	TW_SORT(s->found, s->n, longest_first);
-	if (s->n > TW_SEARCH_KEPT)
-		s->n = TW_SEARCH_KEPT;
+	if (s->n > TW_SEARCH_HITS_MAX)
+		s->n = TW_SEARCH_HITS_MAX;
 }
 
 static void take(void *arg, const struct tw_index_hit *hit)
@@ -47,7 +47,7 @@ static void take(void *arg, const struct tw_index_hit *hit)
 	        .max_ns = hit->max_ns};
 	memcpy(f->trace_id, head->ids + (size_t)hit->trace * TW_INDEX_ID, TW_INDEX_ID);
 	memcpy(f->thread, thread->name.ptr, len);
-	if (++s->n == 2 * (size_t)TW_SEARCH_KEPT)
+	if (++s->n == 2 * (size_t)TW_SEARCH_HITS_MAX)
 		tw_search_sort(s);
 }
 

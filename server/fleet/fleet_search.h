@@ -11,7 +11,7 @@
 #include "server/catalogue/fleet/catalogue_search_index.h"
 #include "server/query/query.h"
 
-enum { TW_SEARCH_KEPT = 2000 };
+enum { TW_SEARCH_HITS_MAX = 2000 };
 
 struct tw_search_found { /* the longest call of a method on a thread of a trace, from the index */
 	char trace_id[TW_INDEX_ID + 1];
@@ -33,7 +33,7 @@ struct tw_search {
 	struct tw_arena *kept;  /* of the results' dimensions */
 	/* results */
 	uint64_t matches;              /* number of combinations of method, thread and trace */
-	struct tw_search_found *found; /* capacity 2 * TW_SEARCH_KEPT */
+	struct tw_search_found *found; /* capacity 2 * TW_SEARCH_HITS_MAX */
 	size_t n;
 	/* current position */
 	size_t cell, cell_next; /* 0: none yet */
@@ -46,7 +46,7 @@ struct tw_search {
 /* The callback for tw_index_query.each, with the search as arg. */
 enum tw_status tw_search_row(
         void *arg, size_t cell, unsigned slot, const struct tw_index_row *row, struct tw_err *err);
-/* Longest first, at most TW_SEARCH_KEPT. */
+/* Longest first, at most TW_SEARCH_HITS_MAX. */
 void tw_search_sort(struct tw_search *s);
 
 /* --- in a file (fleet_search_call.c) --- */

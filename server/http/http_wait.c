@@ -7,7 +7,7 @@
 #include "server/base/thread/periodic.h"
 #include "server/http/http_int.h"
 
-enum { LOOK_MS = 1000 };
+enum { CHECK_MS = 1000 };
 
 struct tw_http_waits {
 	struct tw_periodic *thread;
@@ -54,8 +54,9 @@ enum tw_status tw_http_waits_start(struct tw_http_waits **ret, struct tw_err *er
 	if (!w)
 		return tw_oom(err);
 	(void)pthread_mutex_init(&w->lock, NULL);
-	return tw_periodic_start(&(struct tw_periodic_task){"mapping_waits", call_waiting, LOOK_MS},
-	        w, &w->thread, err);
+	return tw_periodic_start(
+	        &(struct tw_periodic_task){"mapping_waits", call_waiting, CHECK_MS}, w, &w->thread,
+	        err);
 }
 
 struct tw_http_waits *tw_http_waits_stop(struct tw_http_waits *w)

@@ -11,7 +11,7 @@
 #include "server/base/metric.h"
 #include "server/catalogue/traces/catalogue_job.h"
 
-enum { LOOK_EVERY_MS = 500, ARENA_BYTES = 16 << 20, AGAIN_PARTS = 4 };
+enum { CHECK_EVERY_MS = 500, ARENA_BYTES = 16 << 20, AGAIN_PARTS = 4 };
 
 struct tw_backlog {
 	struct tw_catalogue *catalogue;
@@ -74,7 +74,7 @@ static void refresh(struct tw_backlog *b)
 	struct tw_arena *a;
 	struct tw_err err;
 
-	if (b->is_counted && now - b->counted_ms < LOOK_EVERY_MS)
+	if (b->is_counted && now - b->counted_ms < CHECK_EVERY_MS)
 		return;
 	b->counted_ms = now;
 	b->is_counted = true;

@@ -89,7 +89,7 @@ static enum tw_status put_file(
 	return st;
 }
 
-enum tw_status tw_direct_keep(struct tw_blobs *b, const struct tw_direct *d, const char *kind,
+enum tw_status tw_direct_store(struct tw_blobs *b, const struct tw_direct *d, const char *kind,
         const json_t *record, struct tw_err *err)
 {
 	char *text = record ? json_dumps(record, JSON_COMPACT) : NULL;

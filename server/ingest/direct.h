@@ -36,7 +36,7 @@ struct tw_direct_open {
 enum tw_status tw_direct_count(struct tw_blobs *b, const char *key_id, int64_t now_ms,
         struct tw_direct_open *ret, struct tw_err *err) TW_MUST_USE;
 /* kind: "json" or "done". */
-enum tw_status tw_direct_keep(struct tw_blobs *b, const struct tw_direct *d, const char *kind,
+enum tw_status tw_direct_store(struct tw_blobs *b, const struct tw_direct *d, const char *kind,
         const json_t *record, struct tw_err *err) TW_MUST_USE;
 /* The caller frees with json_decref.  TW_NOT_FOUND if it does not exist. */
 enum tw_status tw_direct_read(struct tw_blobs *b, const struct tw_direct *d, const char *kind,

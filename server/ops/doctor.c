@@ -124,10 +124,10 @@ static void check_keys(struct tw_doctor *d, struct tw_provider *p)
 
 static void check_provider(struct tw_doctor *d, struct tw_provider *p, struct tw_arena *a)
 {
-	struct tw_provider_metadata says;
+	struct tw_provider_metadata provided;
 	struct tw_err err;
 
-	if (tw_provider_metadata(p, PATIENCE_MS, a, &says, &err) != TW_OK) {
+	if (tw_provider_metadata(p, PATIENCE_MS, a, &provided, &err) != TW_OK) {
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "provider",
 		        "Users cannot sign in through %s: %s. Check that --oidc-issuer is spelled "
 		        "as the provider spells it, that this machine can reach it, and its "

@@ -131,7 +131,7 @@ static enum tw_status begin_member(
 
 static enum tw_status write_spool(struct import *im, const uint8_t *p, size_t n, struct tw_err *err)
 {
-	enum tw_status st = tw_blobs_check_room(im->blobs, 0, err);
+	enum tw_status st = tw_blobs_check_space(im->blobs, 0, err);
 
 	if (st != TW_OK)
 		return st;

@@ -72,7 +72,7 @@ static bool name_method(
 	if (tw_str_u64(line, UINT32_MAX, &number))
 		at.line = (uint32_t)number;
 	n = at.line ? tw_retrace_next(&walk, &at, found, ORIGINALS, &known) : 0;
-	n = tw_retrace_keep_one(found, n, &one);
+	n = tw_retrace_select_one(found, n, &one);
 	if (one) {
 		const struct tw_retraced *f = &found[n - 1];
 		struct tw_retrace_file of = tw_retrace_file(f, file);

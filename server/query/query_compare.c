@@ -197,7 +197,7 @@ static bool keep_heaviest(struct both *b, uint32_t max_nodes, struct tw_arena *a
 {
 	double *weights = tw_arena_alloc(a, b->n, sizeof *weights);
 	double least = -1;
-	uint32_t room = max_nodes;
+	uint32_t space = max_nodes;
 	uint32_t heavier = 0;
 
 	if (!weights)
@@ -210,13 +210,13 @@ static bool keep_heaviest(struct both *b, uint32_t max_nodes, struct tw_arena *a
 	}
 	for (uint32_t i = 1; i < b->n; i++)
 		heavier += b->pairs[i].weight > least;
-	room -= heavier < room ? heavier : room; /* for pairs with exactly the weight `least` */
+	space -= heavier < space ? heavier : space; /* for pairs with exactly the weight `least` */
 	*ret_n = heavier;
 	for (uint32_t i = 1; i < b->n; i++) {
-		bool tie = b->pairs[i].weight == least && room > 0;
+		bool tie = b->pairs[i].weight == least && space > 0;
 
 		b->pairs[i].kept = b->pairs[i].weight > least || tie;
-		room -= tie;
+		space -= tie;
 		*ret_n += tie;
 	}
 	b->pairs[0].kept = true;

@@ -344,7 +344,7 @@ static bool open_node(struct tw_grower *g, uint32_t node)
 }
 
 /* Allocates about the expected number: unused pages cost nothing, copies do. */
-static uint32_t first_room(const struct tw_grower *g, uint32_t max_nodes)
+static uint32_t first_capacity(const struct tw_grower *g, uint32_t max_nodes)
 {
 	uint64_t most = 1;
 
@@ -359,7 +359,7 @@ static bool start(struct tw_grower *g, struct tw_member *members, uint32_t n, ui
 {
 	struct tw_member_sums sums;
 
-	if (!reserve(g, first_room(g, max_nodes)))
+	if (!reserve(g, first_capacity(g, max_nodes)))
 		return false;
 	sums = add_up(g, members, n);
 	g->nodes[0] = grown_of(&sums, members, n);

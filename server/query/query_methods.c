@@ -61,7 +61,7 @@ static bool add_slices(void *arg, const struct tw_slice *s, size_t n)
 }
 
 /* Allocates space for the calls counted in the rows. */
-static enum tw_status make_room(struct spreading *g, struct tw_arena *a, struct tw_err *err)
+static enum tw_status reserve_space(struct spreading *g, struct tw_arena *a, struct tw_err *err)
 {
 	bool full = false;
 
@@ -138,7 +138,7 @@ enum tw_status tw_query_quantile(struct tw_trace_file *f, const struct tw_select
 
 	if (!out)
 		return tw_oom(err);
-	st = make_room(&g, a, err);
+	st = reserve_space(&g, a, err);
 	if (st == TW_OK)
 		st = walk_threads(f, &g, err);
 	if (st != TW_OK)

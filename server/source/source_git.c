@@ -7,7 +7,7 @@
 enum {
 	CUT_ID = 7,
 	FILES_OPEN = 16,
-	REFS_LOOKED_AT = 5000,
+	REFS_MAX = 5000,
 	NEWEST_MS = 300,
 	WINDOW_BYTES = 32 << 20,
 	MAPPED_BYTES = 512 << 20,
@@ -190,14 +190,14 @@ static bool is_of_version(const git_reference *ref)
 static int64_t newest_of(git_reference_iterator *all, int64_t newest, int64_t until_ms)
 {
 	git_reference *ref = NULL;
-	unsigned looked_at = 0;
+	unsigned inspected = 0;
 	int rc;
 
 	while ((rc = git_reference_next(&ref, all)) == 0) {
-		const bool over = looked_at == REFS_LOOKED_AT || tw_monotonic_ms() >= until_ms;
+		const bool over = inspected == REFS_MAX || tw_monotonic_ms() >= until_ms;
 		int64_t at = !over && is_of_version(ref) ? time_of_ref(ref) : 0;
 
-		looked_at += at > 0;
+		inspected += at > 0;
 		newest = at > newest ? at : newest;
 		git_reference_free(ref);
 		if (over)

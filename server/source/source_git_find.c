@@ -7,7 +7,7 @@
 #include "server/source/source_git.h"
 #include "server/source/source_owners.h"
 
-enum { BESIDE_MAX = 300, ELSEWHERE_MAX = 64, SCAN_BYTES = 192 << 20 };
+enum { SIBLINGS_MAX = 300, ELSEWHERE_MAX = 64, SCAN_BYTES = 192 << 20 };
 
 struct seek {
 	const struct tw_source_git *g;
@@ -112,7 +112,8 @@ static void try_folder(struct seek *s, const char *folder)
 	        git_tree_entry_type(entry) == GIT_OBJECT_TREE)
 		(void)git_tree_lookup(&inside, s->g->repo, git_tree_entry_id(entry));
 	git_tree_entry_free(entry);
-	for (size_t i = 0; inside && i < git_tree_entrycount(inside) && looked < BESIDE_MAX; i++) {
+	for (size_t i = 0; inside && i < git_tree_entrycount(inside) && looked < SIBLINGS_MAX;
+	        i++) {
 		const char *name = git_tree_entry_name(git_tree_entry_byindex(inside, i));
 
 		if (!is_source(name) || s->to->location.n)

@@ -97,7 +97,7 @@ static bool fits_path(struct tw_str p, struct tw_str path)
 
 bool tw_owners_fits(struct tw_str pattern, struct tw_str path)
 {
-	char room[TW_OWNERS_PATH_BYTES + 8];
+	char space[TW_OWNERS_PATH_BYTES + 8];
 	struct tw_str inner = pattern;
 	size_t n;
 	bool folder = inner.len && inner.ptr[inner.len - 1] == '/';
@@ -111,10 +111,10 @@ bool tw_owners_fits(struct tw_str pattern, struct tw_str path)
 		return pattern.len == 1; /* "/" matches everything */
 	if (inner.len > TW_OWNERS_PATH_BYTES || path.len > TW_OWNERS_PATH_BYTES)
 		return false;
-	n = (size_t)snprintf(room, sizeof room, "%s%.*s%s",
+	n = (size_t)snprintf(space, sizeof space, "%s%.*s%s",
 	        !anchored && tw_str_find(inner, TW_STR("/")) == inner.len ? "**/" : "",
 	        (int)inner.len, inner.ptr, folder ? "/**" : "");
-	return fits_path((struct tw_str){room, n}, path);
+	return fits_path((struct tw_str){space, n}, path);
 }
 
 /* --- lines --- */

@@ -401,5 +401,5 @@ void tw_sources_metrics(struct tw_sources *s, struct tw_buf *out)
 	tw_metric(out, "tracewell_source_responses_total{from=\"shared\"}", n.shared);
 	tw_metric(out, "tracewell_source_responses_total{from=\"cached\"}", recalled);
 	tw_metric(out, "tracewell_source_refused_total", n.refused);
-	tw_metric(out, "tracewell_source_requests", n.askers);
+	tw_metric(out, "tracewell_source_requests", n.waiting);
 }

@@ -269,7 +269,7 @@ struct tw_source_scheduler_counts_now tw_source_scheduler_counts(struct tw_sourc
 
 	(void)pthread_mutex_lock(&t->lock);
 	now = t->counts;
-	now.askers = callers(t, NULL);
+	now.waiting = callers(t, NULL);
 	(void)pthread_mutex_unlock(&t->lock);
 	return now;
 }

@@ -45,9 +45,9 @@ struct tw_source_turn {
 enum tw_status tw_source_scheduler_run(struct tw_source_scheduler *t,
         const struct tw_source_turn *of, json_t **ret, struct tw_err *err) TW_MUST_USE;
 
-struct tw_source_scheduler_counts_now { /* totals since the start, except askers, which is the
+struct tw_source_scheduler_counts_now { /* totals since the start, except waiting, which is the
 	                                   current number */
-	uint64_t run, shared, refused, askers;
+	uint64_t run, shared, refused, waiting;
 };
 struct tw_source_scheduler_counts_now tw_source_scheduler_counts(struct tw_source_scheduler *t);
 

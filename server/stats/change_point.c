@@ -342,7 +342,7 @@ static void insert(struct tw_change_found *list, size_t n, const struct tw_chang
 	list[i] = *one;
 }
 
-enum { BESIDE_DAYS = 3 };
+enum { NEAR_DAYS = 3 };
 
 /* Between the neighbouring changes, a nearby day may fit better than the first result. */
 static bool refine_day(struct day_range s, int64_t day, const struct tw_change_rules *rules,
@@ -350,7 +350,7 @@ static bool refine_day(struct day_range s, int64_t day, const struct tw_change_r
 {
 	bool found = false;
 
-	for (int64_t d = day - BESIDE_DAYS; d <= day + BESIDE_DAYS; d++) {
+	for (int64_t d = day - NEAR_DAYS; d <= day + NEAR_DAYS; d++) {
 		struct tw_change_found one;
 
 		if (!test_day(s, d, rules, &one) || (found && fabs(one.score) <= fabs(ret->score)))

@@ -71,7 +71,7 @@ static void *twice(struct tw_arena *a, const void *old, uint32_t n, uint32_t cap
 	return p;
 }
 
-static bool room_for_node(struct tw_rollup_tree *t)
+static bool reserve_node(struct tw_rollup_tree *t)
 {
 	uint32_t n_slots = t->n_slots ? t->n_slots * 2 : SLOTS_FIRST;
 	uint32_t *slots;
@@ -96,7 +96,7 @@ uint32_t tw_rollup_tree_child(struct tw_rollup_tree *t, uint32_t parent, uint64_
 {
 	uint32_t at;
 
-	if (!room_for_node(t))
+	if (!reserve_node(t))
 		return TW_ROLLUP_NO_NODE;
 	at = slot_of(t, parent, method);
 	if (!t->slots[at]) {

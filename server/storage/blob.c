@@ -234,7 +234,7 @@ void tw_blob_drop_end(struct tw_blobs *b)
 	tw_blob_use_end(b);
 }
 
-static enum tw_status check_room(const struct tw_blobs *b, uint64_t bytes, struct tw_err *err)
+static enum tw_status check_space(const struct tw_blobs *b, uint64_t bytes, struct tw_err *err)
 {
 	enum tw_status st = tw_blobs_check_reserve(b, err);
 	struct tw_disk d, left;
@@ -256,9 +256,9 @@ static enum tw_status check_room(const struct tw_blobs *b, uint64_t bytes, struc
 	return TW_OK;
 }
 
-enum tw_status tw_blobs_check_room(const struct tw_blobs *b, uint64_t bytes, struct tw_err *err)
+enum tw_status tw_blobs_check_space(const struct tw_blobs *b, uint64_t bytes, struct tw_err *err)
 {
-	return check_room(b, bytes, err);
+	return check_space(b, bytes, err);
 }
 
 static uint64_t min_free_of(const struct tw_blobs *b, const struct tw_disk *d)
@@ -390,7 +390,7 @@ enum tw_status tw_blobs_ready(const struct tw_blobs *b, struct tw_err *err)
 enum tw_status tw_blob_begin(
         struct tw_blobs *b, uint64_t max_bytes, struct tw_blob_writer **ret, struct tw_err *err)
 {
-	enum tw_status st = check_room(b, 0, err);
+	enum tw_status st = check_space(b, 0, err);
 	struct tw_blob_writer *w;
 
 	if (st == TW_OK)
@@ -425,7 +425,7 @@ enum tw_status tw_blob_write(struct tw_blob_writer *w, const void *p, size_t n, 
 		        (unsigned long long)w->max_bytes);
 	if (w->bytes + n > w->next_check) {
 		w->next_check = w->bytes + n + CHECK_EVERY_BYTES;
-		st = check_room(w->blobs, n, err);
+		st = check_space(w->blobs, n, err);
 	}
 	if (st == TW_OK)
 		st = tw_write_all(w->fd, p, n) ? TW_OK : tw_store_fail_errno("write", w->path, err);

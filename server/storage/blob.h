@@ -170,7 +170,7 @@ bool tw_spool_is_dead(const char *path);
 void tw_spool_path(struct tw_blobs *b, const char *name, char *out, size_t cap);
 
 /* TW_FULL if the disk has too little free space, or while the reserve is not complete. */
-enum tw_status tw_blobs_check_room(const struct tw_blobs *b, uint64_t bytes, struct tw_err *err);
+enum tw_status tw_blobs_check_space(const struct tw_blobs *b, uint64_t bytes, struct tw_err *err);
 /* Bytes of the disk that --min-free keeps free. */
 uint64_t tw_blobs_min_free_bytes(const struct tw_blobs *b);
 /* Bytes that temporary files may take: what is free above these. */

@@ -82,7 +82,7 @@ enum tw_status tw_piece_remove(struct tw_blobs *b, const char *object, struct tw
 enum tw_status tw_piece_scratch(struct tw_blobs *b, uint64_t bytes, int *ret_fd, struct tw_err *err)
 {
 	struct tw_blob_writer *w = NULL;
-	enum tw_status st = tw_blobs_check_room(b, bytes, err);
+	enum tw_status st = tw_blobs_check_space(b, bytes, err);
 
 	if (st == TW_OK)
 		st = tw_blob_begin(b, 0, &w, err);

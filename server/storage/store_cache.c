@@ -152,7 +152,7 @@ static bool note(struct tw_cache *c, const char *name, uint64_t bytes)
 	return true;
 }
 
-static bool has_room(const struct tw_cache *c)
+static bool has_space(const struct tw_cache *c)
 {
 	struct tw_disk d;
 
@@ -160,13 +160,13 @@ static bool has_room(const struct tw_cache *c)
 }
 
 /* Evicts the least recently used until enough of the disk is free, or the cache is empty. */
-static bool make_room(struct tw_cache *c)
+static bool free_space(struct tw_cache *c)
 {
 	const uint64_t step = c->max_bytes / SHARE_OF_FULL;
 
-	while (!has_room(c) && c->oldest)
+	while (!has_space(c) && c->oldest)
 		evict(c, c->stats.bytes > step ? c->stats.bytes - step : 0);
-	return has_room(c);
+	return has_space(c);
 }
 
 /* Gives the file at `path` its name, or deletes it.  Call with the lock held. */
@@ -177,7 +177,7 @@ static void install_file(struct tw_cache *c, const char *name, const char *path,
 	struct entry *e;
 
 	path_of(c, name, to);
-	wanted = wanted && make_room(c);
+	wanted = wanted && free_space(c);
 	e = find(c, name);
 	if (wanted && stat(path, &s) == 0 && (uint64_t)s.st_size <= c->max_bytes &&
 	        rename(path, to) == 0) {
@@ -356,7 +356,7 @@ static void run_fetch(struct tw_pool_task *task, bool stopping)
 	(void)pthread_mutex_lock(&c->lock);
 	(void)snprintf(
 	        temporary, sizeof temporary, "%s%llu", unfinished, (unsigned long long)c->serial++);
-	(void)make_room(c);
+	(void)free_space(c);
 	(void)pthread_mutex_unlock(&c->lock);
 	path_of(c, temporary, path);
 	f->status = stopping ? tw_fail(&f->err, TW_BUSY, "the server is shutting down")
@@ -472,12 +472,12 @@ enum tw_status tw_cache_get(
 
 bool tw_cache_yield(struct tw_cache *c)
 {
-	bool room;
+	bool space;
 
 	(void)pthread_mutex_lock(&c->lock);
-	room = make_room(c);
+	space = free_space(c);
 	(void)pthread_mutex_unlock(&c->lock);
-	return room;
+	return space;
 }
 
 static void discard_fetch(struct tw_cache *c, const char *name)

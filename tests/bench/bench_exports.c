@@ -248,7 +248,7 @@ static void decode(const char *upload, const char *path, int system_fd)
 	struct tw_buf kept;
 	struct tw_err err;
 
-	tw_buf_init(&kept, TW_SYSTEM_FACTS_ROOM_BYTES);
+	tw_buf_init(&kept, TW_SYSTEM_FACTS_BYTES);
 	check(tw_local_decode(upload, NULL, tw_builder_sink(b), b, &facts, &err), &err);
 	check(tw_trace_writer_new(path, tw_query_summary, &w, &err), &err);
 	check(tw_builder_write(b, tw_trace_writer_out(w), &err), &err);

@@ -218,7 +218,7 @@ static void ask_search(struct bench *b, const struct tw_rollup_filter *f, struct
 	                   b->c, b->project, f, 0, a, &cells, &ask.n_cells, NULL) == TW_OK,
 	        "reading");
 	numbers = tw_arena_alloc(a, s.n_methods + 1, sizeof *numbers);
-	s.found = tw_arena_alloc(a, 2 * (size_t)TW_SEARCH_KEPT, sizeof *s.found);
+	s.found = tw_arena_alloc(a, 2 * (size_t)TW_SEARCH_HITS_MAX, sizeof *s.found);
 	s.arena = tw_arena_new((size_t)128 << 20);
 	bench_must(numbers && s.found && s.arena, "memory");
 	for (size_t i = 0; i < s.n_methods; i++) {

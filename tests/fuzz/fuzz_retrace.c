@@ -78,7 +78,7 @@ static void ask_words(const struct tw_retrace *r, const struct tw_str recent[3])
 		check(list, tw_retrace_frame(r, at.class_name, at.method, at.line, list, LIST));
 		n = tw_retrace_next(&walk, &at, list, LIST, &known);
 		check(list, n);
-		n = tw_retrace_keep_one(list, n, &one);
+		n = tw_retrace_select_one(list, n, &one);
 		check(list, n);
 		for (size_t k = 0; k < n; k++)
 			(void)tw_retrace_file(&list[k], recent[1]);

@@ -67,8 +67,8 @@ static void keep(const struct tw_system *s)
 	struct tw_buf facts;
 	struct tw_buf again;
 
-	tw_buf_init(&facts, TW_SYSTEM_FACTS_ROOM_BYTES);
-	tw_buf_init(&again, TW_SYSTEM_FACTS_ROOM_BYTES);
+	tw_buf_init(&facts, TW_SYSTEM_FACTS_BYTES);
+	tw_buf_init(&again, TW_SYSTEM_FACTS_BYTES);
 	FUZZ_CHECK(tw_system_pack(s, &facts, NULL) == TW_OK && facts.len);
 	FUZZ_CHECK(tw_system_unpack((struct tw_str){(const char *)facts.data, facts.len}, &back,
 	                   NULL) == TW_OK);

@@ -177,7 +177,7 @@ static void on_channels(struct anr *s, const struct tw_anr_line *l, const struct
 	}
 }
 
-static bool room_for_channel(struct anr *s)
+static bool reserve_channel(struct anr *s)
 {
 	const bool fits = s->n_channels < MAX_CHANNELS;
 	const bool grown = fits && TW_GROW(s->arena, s->channels, s->n_channels, s->cap_channels);
@@ -203,7 +203,7 @@ static void on_channel(struct anr *s, const struct tw_anr_line *l, const struct 
 
 	if (!s->in_channels)
 		return;
-	if (!room_for_channel(s)) {
+	if (!reserve_channel(s)) {
 		m->sink->ops->repair(m->sink, TW_REPAIR_note_limit, line->offset, 1);
 		return;
 	}

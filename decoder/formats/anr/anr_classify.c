@@ -19,7 +19,7 @@ static const char *const end_names[TW_ANR_ENDS] = {
         [TW_ANR_WAITS] = "waiting",
         [TW_ANR_GC] = "gc",
         [TW_ANR_LOCK_UNKNOWN] = "lock_unknown",
-        [TW_ANR_HOLDER_GONE] = "holder_gone",
+        [TW_ANR_HOLDER_MISSING] = "holder_gone",
         [TW_ANR_DEADLOCK] = "deadlock",
         [TW_ANR_POSSIBLE_DEADLOCK] = "possible_deadlock",
 };
@@ -37,7 +37,7 @@ static const char *const phrases[TW_ANR_ENDS] = {
         [TW_ANR_WAITS] = "waits in ",
         [TW_ANR_GC] = "waits for the garbage collector in ",
         [TW_ANR_LOCK_UNKNOWN] = "waits for a lock whose holder is not seen, in ",
-        [TW_ANR_HOLDER_GONE] = "waits for a lock in ",
+        [TW_ANR_HOLDER_MISSING] = "waits for a lock in ",
         [TW_ANR_DEADLOCK] = "waits for a lock in ",
         [TW_ANR_POSSIBLE_DEADLOCK] = "waits for a lock in ",
 };
@@ -154,7 +154,7 @@ static const char *describe_activity(struct classifier *j, uint32_t thread, enum
 
 	if (end == TW_ANR_IO && j->threads[thread].n_frames == 0)
 		phrase = "waits for input or output in ";
-	if (end == TW_ANR_HOLDER_GONE)
+	if (end == TW_ANR_HOLDER_MISSING)
 		return describe_missing_holder(j, thread, "");
 	return text(j, tw_arena_printf(j->m->arena, "%s%s", phrase, needs_frame ? frame : ""));
 }
@@ -185,7 +185,7 @@ static const char *without_chain(struct classifier *j)
 		return "main was idle when the dump was taken: the work that blocked it had ended";
 	if (j->f->end == TW_ANR_NO_STACK)
 		return no_main;
-	if (j->f->end == TW_ANR_HOLDER_GONE)
+	if (j->f->end == TW_ANR_HOLDER_MISSING)
 		return text(j, tw_arena_printf(j->m->arena, "main %s",
 		                       describe_missing_holder(j, j->f->main, waited)));
 	if (*waited && j->f->end != TW_ANR_LOCK_UNKNOWN)
@@ -330,8 +330,8 @@ static void follow(struct classifier *j)
 	last = f->culprit;
 	if (cycle)
 		f->end = g->cycles[cycle - 1].certain ? TW_ANR_DEADLOCK : TW_ANR_POSSIBLE_DEADLOCK;
-	else if (g->edges[last].to == TW_ANR_GONE)
-		f->end = TW_ANR_HOLDER_GONE;
+	else if (g->edges[last].to == TW_ANR_MISSING)
+		f->end = TW_ANR_HOLDER_MISSING;
 	else
 		f->end = tw_anr_doing(
 		        j->m, &j->threads[last], g->edges[last].lock >= 0, last == f->main);

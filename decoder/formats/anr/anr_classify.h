@@ -22,7 +22,7 @@ enum tw_anr_end { /* append new values: cluster hashes include the numbers */
 	TW_ANR_WAITS, /* for a notify, or parked */
 	TW_ANR_GC,
 	TW_ANR_LOCK_UNKNOWN, /* waits for a lock with no visible owner */
-	TW_ANR_HOLDER_GONE,
+	TW_ANR_HOLDER_MISSING,
 	TW_ANR_DEADLOCK,
 	TW_ANR_POSSIBLE_DEADLOCK, /* not all members were seen blocked */
 	TW_ANR_NO_CPU,            /* runnable, but waited longer for a CPU than it ran */

@@ -99,7 +99,7 @@ static struct tw_anr_edge edge_of(const struct work *w, uint32_t i)
 		e.named = true;
 		e.to = find(&w->tids, l->holder, l->thread);
 		if (e.to == TW_ANR_NONE)
-			e.to = TW_ANR_GONE;
+			e.to = TW_ANR_MISSING;
 	} else if (l->object) {
 		e.to = find(&w->owners, l->object, l->thread);
 	}
@@ -190,17 +190,17 @@ bool tw_anr_graph(struct tw_arena *a, const struct tw_anr_node *nodes, uint32_t 
 {
 	struct work w = {.nodes = nodes, .locks = locks, .n = n, .n_locks = n_locks};
 	struct tw_anr_graph g = {.n = n};
-	size_t room = (size_t)n + 1; /* never empty */
+	size_t space = (size_t)n + 1; /* never empty */
 
-	w.tids.list = tw_arena_alloc(a, room, sizeof *w.tids.list);
+	w.tids.list = tw_arena_alloc(a, space, sizeof *w.tids.list);
 	w.owners.list = tw_arena_alloc(a, (size_t)n_locks + 1, sizeof *w.owners.list);
-	w.edges = tw_arena_alloc(a, room, sizeof *w.edges);
-	w.walk = tw_arena_zalloc(a, room, sizeof *w.walk);
-	w.path = tw_arena_alloc(a, room, sizeof *w.path);
-	g.cycles = tw_arena_alloc(a, room, sizeof *g.cycles);
-	g.ends = tw_arena_zalloc(a, room, sizeof *g.ends);
-	g.victims = tw_arena_zalloc(a, room, sizeof *g.victims);
-	g.cycle_of = tw_arena_zalloc(a, room, sizeof *g.cycle_of);
+	w.edges = tw_arena_alloc(a, space, sizeof *w.edges);
+	w.walk = tw_arena_zalloc(a, space, sizeof *w.walk);
+	w.path = tw_arena_alloc(a, space, sizeof *w.path);
+	g.cycles = tw_arena_alloc(a, space, sizeof *g.cycles);
+	g.ends = tw_arena_zalloc(a, space, sizeof *g.ends);
+	g.victims = tw_arena_zalloc(a, space, sizeof *g.victims);
+	g.cycle_of = tw_arena_zalloc(a, space, sizeof *g.cycle_of);
 	if (!w.tids.list || !w.owners.list || !w.edges || !w.walk || !w.path || !g.cycles ||
 	        !g.ends || !g.victims || !g.cycle_of)
 		return false;

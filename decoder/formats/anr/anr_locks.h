@@ -36,8 +36,8 @@ struct tw_anr_node {
 };
 
 enum {
-	TW_ANR_NONE = -1, /* does not wait */
-	TW_ANR_GONE = -2  /* waits for a thread that is missing in the dump */
+	TW_ANR_NONE = -1,   /* does not wait */
+	TW_ANR_MISSING = -2 /* waits for a thread that is missing in the dump */
 };
 
 struct tw_anr_edge {

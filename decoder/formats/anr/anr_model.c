@@ -194,7 +194,7 @@ static uint32_t frame_build_id(struct tw_anr *m, const struct tw_anr_line *l, ui
 	return tw_anr_text(m, tw_str_of(id), offset);
 }
 
-static bool room_for_frame(struct tw_anr *m, uint64_t offset)
+static bool reserve_frame(struct tw_anr *m, uint64_t offset)
 {
 	struct tw_anr_thread *t = &m->threads[m->n_threads - 1];
 
@@ -207,7 +207,7 @@ static bool room_for_frame(struct tw_anr *m, uint64_t offset)
 
 bool tw_anr_add_frame(struct tw_anr *m, const struct tw_anr_line *l, uint64_t offset)
 {
-	if (!room_for_frame(m, offset))
+	if (!reserve_frame(m, offset))
 		return false;
 	m->frames[m->n_frames++] = (struct tw_anr_frame){
 	        .name = frame_name(m, l, offset),
@@ -224,7 +224,7 @@ bool tw_anr_add_frame(struct tw_anr *m, const struct tw_anr_line *l, uint64_t of
 bool tw_anr_repeat_frame(struct tw_anr *m, uint64_t n, uint64_t offset)
 {
 	for (uint64_t i = 0; i < n; i++) {
-		if (!room_for_frame(m, offset))
+		if (!reserve_frame(m, offset))
 			return false;
 		m->frames[m->n_frames] = m->frames[m->n_frames - 1];
 		m->n_frames++;

@@ -70,12 +70,12 @@ static void method_and_source(
 	if (where.len == 0)
 		return;
 	if (open == where.len || where.ptr[where.len - 1] != ')') {
-		tw_detail_str(&f->room, method_key, where);
+		tw_detail_str(&f->buffer, method_key, where);
 		return;
 	}
-	tw_detail_str(&f->room, method_key, (struct tw_str){where.ptr, open});
-	tw_detail_str(
-	        &f->room, source_key, (struct tw_str){where.ptr + open + 1, where.len - open - 2});
+	tw_detail_str(&f->buffer, method_key, (struct tw_str){where.ptr, open});
+	tw_detail_str(&f->buffer, source_key,
+	        (struct tw_str){where.ptr + open + 1, where.len - open - 2});
 }
 
 static bool ends_owner(struct tw_str s)
@@ -97,7 +97,7 @@ static bool owner(struct tw_fact *f, struct tw_str *s)
 		if (!skip_number(&after, &f->value) || !skip(&after, TW_STR(")")) ||
 		        !ends_owner(after))
 			continue;
-		tw_detail_str(&f->room, "owner", name);
+		tw_detail_str(&f->buffer, "owner", name);
 		*s = after;
 		return true;
 	}
@@ -128,7 +128,7 @@ static bool monitor(struct tw_str s, struct tw_fact *f)
 	}
 	method_and_source(f, at, "owner_method", "owner_source");
 	if (skip(&s, TW_STR(" waiters=")) && skip_number(&s, &waiters))
-		tw_detail_int(&f->room, "waiters", waiters);
+		tw_detail_int(&f->buffer, "waiters", waiters);
 	method_and_source(f, from, "method", "source");
 	return true;
 }
@@ -155,9 +155,9 @@ static bool object(struct tw_str s, struct tw_fact *f)
 	if (!skip(&s, TW_STR("0x")) || !skip_hex(&s, &f->value))
 		return false;
 	if (skip(&s, TW_STR(", timeout:")) && skip_number(&s, &number))
-		tw_detail_int(&f->room, "timeout_ms", number);
+		tw_detail_int(&f->buffer, "timeout_ms", number);
 	else if (skip(&s, TW_STR(", time:")) && skip_number(&s, &number))
-		tw_detail_int(&f->room, "time", number);
+		tw_detail_int(&f->buffer, "time", number);
 	return true;
 }
 
@@ -185,7 +185,7 @@ static bool file(struct tw_str s, struct tw_fact *f)
 	if (skip(&tail, TW_STR(",size:")) && !skip_number(&tail, &f->value))
 		return false;
 	if (skip(&tail, TW_STR(",offset:")) && skip_number(&tail, &offset))
-		tw_detail_int(&f->room, "offset", offset);
+		tw_detail_int(&f->buffer, "offset", offset);
 	return f->text.len > 0;
 }
 
@@ -213,7 +213,7 @@ static bool transact(struct tw_str s, struct tw_fact *f)
 	f->text = (struct tw_str){s.ptr, bar};
 	if (!skip_number(&rest, &code) || !tw_str_eq(rest, TW_STR("]")))
 		return false;
-	tw_detail_int(&f->room, "code", code);
+	tw_detail_int(&f->buffer, "code", code);
 	return true;
 }
 
@@ -225,7 +225,7 @@ static bool aidl(struct tw_str s, struct tw_fact *f)
 	if (at == s.len)
 		return false;
 	f->text = (struct tw_str){s.ptr, at};
-	tw_detail_str(&f->room, "side", tw_str_from(s, at + 2));
+	tw_detail_str(&f->buffer, "side", tw_str_from(s, at + 2));
 	return at > 0;
 }
 
@@ -288,9 +288,9 @@ static void begin(const struct pattern *p, struct tw_fact *f)
 	f->value = -1;
 	f->text = TW_STR("");
 	f->detail = TW_STR("");
-	f->room.len = 0;
+	f->buffer.len = 0;
 	if (p->what)
-		tw_detail_str(&f->room, "call", tw_str_of(p->what));
+		tw_detail_str(&f->buffer, "call", tw_str_of(p->what));
 }
 
 static bool is_collection(struct tw_str name)
@@ -310,7 +310,7 @@ bool tw_fact_of(struct tw_str name, struct tw_fact *ret)
 			continue;
 		begin(p, ret);
 		if (p->read(tw_str_from(name, p->prefix.len), ret)) {
-			ret->detail = tw_detail_text(&ret->room);
+			ret->detail = tw_detail_text(&ret->buffer);
 			return true;
 		}
 	}

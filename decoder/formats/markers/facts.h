@@ -19,8 +19,8 @@ struct tw_fact {
 	                       * section */
 	int64_t value;        /* as documented in notes.def for the kind */
 	struct tw_str text;   /* points into the name */
-	struct tw_str detail; /* points into room; "" if none */
-	struct tw_detail room;
+	struct tw_str detail; /* points into buffer; "" if none */
+	struct tw_detail buffer;
 };
 
 /* Parses the name of a section.  False: no known fact. */

@@ -69,13 +69,13 @@ static struct tw_open_fact *take_fact(struct tw_markers *m)
 	return tw_arena_alloc(m->arena, 1, sizeof *f);
 }
 
-static struct tw_str keep(char *room, size_t cap, struct tw_str s)
+static struct tw_str keep(char *to, size_t cap, struct tw_str s)
 {
 	size_t n = s.len < cap ? s.len : cap;
 
 	if (n)
-		memcpy(room, s.ptr, n);
-	return (struct tw_str){room, n};
+		memcpy(to, s.ptr, n);
+	return (struct tw_str){to, n};
 }
 
 static enum tw_status emit_fact(struct tw_markers *m, const struct tw_marker *marker,

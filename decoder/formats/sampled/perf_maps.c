@@ -96,7 +96,7 @@ static uint64_t hash_of_process(const struct tw_perf_maps *m, uint32_t i)
 	return tw_hash_id(m->processes[i].pid, m->salt);
 }
 
-/* Makes room for one more entry. */
+/* Makes space for one more entry. */
 static bool reserve(struct tw_perf_maps *m, struct table *t,
         uint64_t (*hash_of)(const struct tw_perf_maps *, uint32_t))
 {
@@ -279,7 +279,8 @@ static void shift(struct tw_perf_maps *m, struct process *p, uint32_t from, uint
 }
 
 /* Makes space for a map of [start, end), which replaces the maps there; returns its index. */
-static uint32_t make_room(struct tw_perf_maps *m, struct process *p, uint64_t start, uint64_t end)
+static uint32_t reserve_space(
+        struct tw_perf_maps *m, struct process *p, uint64_t start, uint64_t end)
 {
 	uint32_t at = first_map(p, start);
 	uint32_t last;
@@ -327,7 +328,7 @@ enum tw_perf_added tw_perf_map_add(struct tw_perf_maps *m, const struct tw_perf_
 	        !TW_GROW(m->arena, p->maps, p->n + 1, p->cap))
 		return TW_PERF_NO_MEMORY;
 	m->n_maps++;
-	p->maps[make_room(m, p, map->start, end)] =
+	p->maps[reserve_space(m, p, map->start, end)] =
 	        (struct map){map->start, end, map->offset, (uint32_t)(f - m->files), map->is_jit};
 	return TW_PERF_ADDED;
 }

@@ -231,7 +231,7 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 	if (st != TW_OK)
 		return st;
 	doc = tw_digest_rules_json(&rules);
-	st = tw_api_keep_setting(r, TW_SETTING_DIGEST, doc, err);
+	st = tw_api_store_setting(r, TW_SETTING_DIGEST, doc, err);
 	json_decref(doc);
 	return st == TW_OK ? get_settings(r, err) : st;
 }

@@ -70,7 +70,7 @@ static enum tw_status retry(struct tw_req *r, struct tw_err *err)
 		st = tw_fail(
 		        err, TW_CONFLICT, "the trace is already being decoded: wait for its state");
 	if (st == TW_OK)
-		st = tw_ingest_has_room(r, found.bytes, err);
+		st = tw_ingest_has_space(r, found.bytes, err);
 	if (st == TW_OK)
 		st = tw_catalogue_trace_requeue(api->catalogue, tw_api_project(r), id, err);
 	if (st != TW_OK)

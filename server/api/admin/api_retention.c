@@ -52,7 +52,7 @@ static json_t *soon_json(const struct preview *t)
 	return list;
 }
 
-static enum tw_status look_ahead(
+static enum tw_status count_expiring(
         struct tw_req *r, const struct tw_retention *rules, struct preview *ret, struct tw_err *err)
 {
 	struct tw_catalogue *c = tw_api_catalogue(r);
@@ -84,7 +84,7 @@ static json_t *disk_json(const struct tw_api *api)
 static enum tw_status reply(struct tw_req *r, const struct tw_retention *rules, struct tw_err *err)
 {
 	struct preview t = {0};
-	enum tw_status st = look_ahead(r, rules, &t, err);
+	enum tw_status st = count_expiring(r, rules, &t, err);
 
 	if (st != TW_OK)
 		return st;
@@ -109,7 +109,7 @@ static enum tw_status get_retention(struct tw_req *r, struct tw_err *err)
 static enum tw_status store(struct tw_req *r, const struct tw_retention *rules, struct tw_err *err)
 {
 	json_t *json = tw_retention_json(rules);
-	enum tw_status st = tw_api_keep_setting(r, TW_SETTING_RETENTION, json, err);
+	enum tw_status st = tw_api_store_setting(r, TW_SETTING_RETENTION, json, err);
 
 	json_decref(json);
 	return st;

@@ -149,7 +149,7 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 	if (st == TW_OK && token && *encrypted)
 		st = keep_token(r, "", err);
 	if (st == TW_OK)
-		st = tw_api_keep_setting(r, TW_SETTING_TRACKER, doc, err);
+		st = tw_api_store_setting(r, TW_SETTING_TRACKER, doc, err);
 	if (st == TW_OK && token && json_string_length(token))
 		st = keep_token(r, json_string_value(token), err);
 	json_decref(doc);

@@ -417,7 +417,7 @@ static enum tw_status set_labels(struct tw_req *r, const json_t *body, struct tw
 	if (st != TW_OK)
 		return st;
 	value = json_pack("{sO}", "labels", labels);
-	st = tw_api_keep_setting(r, TW_SETTING_ROLLUPS, value, err);
+	st = tw_api_store_setting(r, TW_SETTING_ROLLUPS, value, err);
 	json_decref(value);
 	return st == TW_OK ? get_labels(r, err) : st;
 }

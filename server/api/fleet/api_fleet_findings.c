@@ -12,7 +12,7 @@
 #include "server/derive/stages.h"
 #include "server/fleet/found.h"
 
-enum { CAUSES = 5, CAUSES_MAX = 100, ROWS_MAX = 500000, ROWS_PER_CHECK = 64, MS_TO_TELL = 500 };
+enum { CAUSES = 5, CAUSES_MAX = 100, ROWS_MAX = 500000, ROWS_PER_CHECK = 64, RESPONSE_MS = 500 };
 
 struct group { /* of cells */
 	const struct tw_fleet_group *of;
@@ -54,7 +54,7 @@ static enum tw_status take_row(
 	enum tw_status st;
 
 	if (a->rows == ROWS_MAX ||
-	        (a->rows % ROWS_PER_CHECK == 0 && tw_req_ms_left(a->q->req) < MS_TO_TELL))
+	        (a->rows % ROWS_PER_CHECK == 0 && tw_req_ms_left(a->q->req) < RESPONSE_MS))
 		return tw_fail(err, TW_DEADLINE, "the rest is omitted");
 	a->rows++;
 	st = tw_found_read((const uint8_t *)data.ptr, data.len, &a->found, NULL);

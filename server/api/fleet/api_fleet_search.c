@@ -161,7 +161,7 @@ static enum tw_status scan(struct search *k, struct tw_err *err)
 	struct tw_fleet_request *q = k->q;
 	struct tw_fleet_store *store = tw_fleet_store_of(q);
 
-	k->s.found = tw_arena_alloc(q->arena, 2 * (size_t)TW_SEARCH_KEPT, sizeof *k->s.found);
+	k->s.found = tw_arena_alloc(q->arena, 2 * (size_t)TW_SEARCH_HITS_MAX, sizeof *k->s.found);
 	k->s.kept = q->arena;
 	if (!k->s.found)
 		return tw_oom(err);

@@ -108,7 +108,7 @@ static bool is_of(const struct inbox *b, enum tw_triage_kind kind)
 	return !b->kind || b->kind - 1 == (unsigned)kind;
 }
 
-static enum tw_status make_room(struct inbox *b, size_t more, struct tw_err *err)
+static enum tw_status reserve_space(struct inbox *b, size_t more, struct tw_err *err)
 {
 	struct item *items = tw_arena_alloc(b->arena, b->n + more + 1, sizeof *items);
 
@@ -134,7 +134,7 @@ static enum tw_status add_regressions(struct inbox *b, struct tw_err *err)
 		st = tw_catalogue_inbox_regressions(
 		        c, project_of(b), &b->q, b->arena, &rows, &n, err);
 	if (st == TW_OK)
-		st = make_room(b, n, err);
+		st = reserve_space(b, n, err);
 	if (st != TW_OK)
 		return st;
 	triage = tw_arena_alloc(b->arena, n + 1, sizeof *triage);
@@ -163,7 +163,7 @@ static enum tw_status add_alerts(struct inbox *b, struct tw_err *err)
 	if (st == TW_OK)
 		st = tw_catalogue_inbox_alerts(c, project_of(b), &b->q, b->arena, &rows, &n, err);
 	if (st == TW_OK)
-		st = make_room(b, n, err);
+		st = reserve_space(b, n, err);
 	if (st != TW_OK)
 		return st;
 	count_all(b, &counts);
@@ -197,7 +197,7 @@ static enum tw_status add_groups(struct inbox *b, struct tw_err *err)
 		st = tw_catalogue_anr_states(
 		        c, project_of(b), "", b->arena, &states, &n_states, err);
 	if (st == TW_OK)
-		st = make_room(b, n, err);
+		st = reserve_space(b, n, err);
 	if (st != TW_OK)
 		return st;
 	own = tw_arena_alloc(b->arena, n + 1, sizeof *own);

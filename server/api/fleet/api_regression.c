@@ -162,7 +162,7 @@ static enum tw_status store_rules(struct tw_req *r, const json_t *body, struct t
 	json_t *doc = st == TW_OK ? tw_regress_rules_json(&rules) : NULL;
 
 	if (st == TW_OK)
-		st = tw_api_keep_setting(r, TW_SETTING_REGRESSIONS, doc, err);
+		st = tw_api_store_setting(r, TW_SETTING_REGRESSIONS, doc, err);
 	json_decref(doc);
 	return st == TW_OK ? get_rules(r, err) : st;
 }
@@ -189,7 +189,7 @@ static enum tw_status detect_now(struct tw_req *r, struct tw_err *err)
 
 #define ARENA_MAX ((size_t)512 << 20)
 
-enum { MS_TO_TELL = 200 };
+enum { RESPONSE_MS = 200 };
 
 static json_int_t ms_of(int64_t day)
 {
@@ -244,7 +244,7 @@ static json_t *trend_json(const struct tw_regression *r, const struct tw_trend *
 
 static bool is_late(void *arg)
 {
-	return tw_req_ms_left(arg) < MS_TO_TELL;
+	return tw_req_ms_left(arg) < RESPONSE_MS;
 }
 
 static enum tw_status reply(struct tw_req *r, struct tw_arena *a, struct tw_err *err)

@@ -64,7 +64,7 @@ static bool is_better(const struct match *a, const struct match *b)
 	return a->is_app != b->is_app ? a->is_app : a->len < b->len;
 }
 
-static bool has_room(const struct matches *f, const struct match *one)
+static bool has_space(const struct matches *f, const struct match *one)
 {
 	return one->rank != TW_FIND_NOT && (f->n < f->limit || is_better(one, &f->at[f->n - 1]));
 }
@@ -107,7 +107,7 @@ static enum tw_status take_name(
 		one.rank = one.errors < TW_FIND_FAR ? TW_FIND_WITHIN : TW_FIND_NOT;
 	}
 	one.is_app = one.rank != TW_FIND_NOT && tw_frame_rules_app(s->rules, tw_str_of(name));
-	if (!has_room(&s->methods, &one) ||
+	if (!has_space(&s->methods, &one) ||
 	        (raw[0] && TW_LOOKUP(s->methods.at, s->methods.n, name, name)))
 		return TW_OK;
 	one.name = tw_arena_str(s->arena, tw_str_of(name));
@@ -185,7 +185,7 @@ static void offer(const struct search *s, struct matches *f, const void *of,
 		if (one.rank != TW_FIND_NOT && (best.rank == TW_FIND_NOT || is_better(&one, &best)))
 			best = one;
 	}
-	if (has_room(f, &best))
+	if (has_space(f, &best))
 		insert(f, &best);
 }
 

@@ -84,12 +84,12 @@ static enum tw_status check_kind(
 
 /* Refuses before anything is stored, and before a client that sent Expect: 100-continue sends the
  * body. */
-static enum tw_status has_room(const struct tw_req *r, const struct mapping *m, struct tw_err *err)
+static enum tw_status has_space(const struct tw_req *r, const struct mapping *m, struct tw_err *err)
 {
 	const uint64_t declared = tw_req_content_length(r);
 	struct tw_api *api = tw_api_of(r);
 
-	return tw_catalogue_mapping_room(api->catalogue,
+	return tw_catalogue_mapping_has_space(api->catalogue,
 	        &(struct tw_mapping_sent){.project_id = tw_api_project(r),
 	                .build_id = m->build_id,
 	                .kind = m->kind,
@@ -123,7 +123,7 @@ static enum tw_status begin(struct tw_req *r, enum tw_mapping_kind kind, struct 
 	if (st == TW_OK && tw_req_content_length(r) == 0)
 		st = tw_fail_at(err, TW_BAD_REQUEST, 0, "the body is empty: send %s", file_of(m));
 	if (st == TW_OK)
-		st = has_room(r, m, err);
+		st = has_space(r, m, err);
 	return st == TW_OK ? tw_blob_begin(api->blobs, api->config->max_body_bytes, &m->writer, err)
 	                   : st;
 }

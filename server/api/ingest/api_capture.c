@@ -180,7 +180,7 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 	json_t *doc = st == TW_OK ? document_of(body) : NULL;
 
 	if (st == TW_OK)
-		st = tw_api_keep_setting(r, TW_SETTING_CAPTURE, doc, err);
+		st = tw_api_store_setting(r, TW_SETTING_CAPTURE, doc, err);
 	json_decref(doc);
 	return st == TW_OK ? get_rules(r, err) : st;
 }

@@ -140,14 +140,14 @@ static void drop(struct tw_req *r, const struct tw_direct *d)
 
 /* --- the URL --- */
 
-static enum tw_status has_room(struct tw_req *r, const struct announced *u, struct tw_err *err)
+static enum tw_status has_space(struct tw_req *r, const struct announced *u, struct tw_err *err)
 {
 	const unsigned most = tw_api_of(r)->config->max_open_uploads;
 	struct tw_direct_open open = {.n = 0};
 	enum tw_status st = tw_ingest_check(r, u->pairs, u->n_pairs, err);
 
 	if (st == TW_OK)
-		st = tw_ingest_has_room(r, u->of.bytes, err);
+		st = tw_ingest_has_space(r, u->of.bytes, err);
 	if (st == TW_OK)
 		st = tw_direct_count(blobs(r), u->of.key_id, tw_unix_ms(), &open, err);
 	for (size_t i = 0; st == TW_OK && i < open.n_expired; i++)
@@ -209,12 +209,12 @@ static enum tw_status announce(struct tw_req *r, const json_t *body, struct tw_e
 	if (st == TW_OK)
 		st = read_body(r, body, &u, err);
 	if (st == TW_OK)
-		st = has_room(r, &u, err);
+		st = has_space(r, &u, err);
 	if (st != TW_OK)
 		return st;
 	u.key = key && *key ? key : id;
 	record = record_of(&u);
-	st = tw_direct_keep(blobs(r), &u.of, "json", record, err);
+	st = tw_direct_store(blobs(r), &u.of, "json", record, err);
 	json_decref(record);
 	return st == TW_OK ? reply_address(r, &u, err) : st;
 }
@@ -274,7 +274,7 @@ static enum tw_status take(struct tw_req *r, const struct announced *u, char ret
 	if (st != TW_OK)
 		return st;
 	done = json_pack("{ss}", "trace", ret_id);
-	if (tw_direct_keep(blobs(r), &u->of, "done", done, NULL) == TW_OK)
+	if (tw_direct_store(blobs(r), &u->of, "done", done, NULL) == TW_OK)
 		drop(r, &u->of); /* otherwise the request is repeated with the same key, or the
 		                    sweep deletes it */
 	json_decref(done);

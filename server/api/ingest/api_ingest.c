@@ -103,8 +103,8 @@ static enum tw_status end_preflight(struct part *p, struct tw_err *err)
 static enum tw_status part_write(
         struct upload *u, struct part *p, const void *data, size_t n, struct tw_err *err)
 {
-	size_t room = HEAD_BYTES - p->head_len;
-	size_t keep = n < room ? n : room;
+	size_t space = HEAD_BYTES - p->head_len;
+	size_t keep = n < space ? n : space;
 	enum tw_status st = TW_OK;
 
 	p->bytes += n;
@@ -240,7 +240,7 @@ static enum tw_status read_query_pair(
 	return TW_OK;
 }
 
-enum tw_status tw_ingest_has_room(struct tw_req *r, uint64_t bytes, struct tw_err *err)
+enum tw_status tw_ingest_has_space(struct tw_req *r, uint64_t bytes, struct tw_err *err)
 {
 	struct tw_api *api = tw_api_of(r);
 	char wait[16];
@@ -260,7 +260,7 @@ static enum tw_status begin_body(struct upload *u, struct tw_err *err)
 	enum tw_status st = tw_req_check_device(u->req, u->meta.device, bytes, err);
 
 	if (st == TW_OK)
-		st = tw_ingest_has_room(u->req, bytes, err);
+		st = tw_ingest_has_space(u->req, bytes, err);
 	if (st != TW_OK)
 		return st;
 	if (tw_req_content_length(u->req) == 0)

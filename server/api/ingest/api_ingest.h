@@ -19,7 +19,8 @@ struct tw_ingest_body {
 
 /* Checks whether this many more bytes may wait for decoding (backlog.h).  TW_BUSY, with Retry-After
  * set. */
-enum tw_status tw_ingest_has_room(struct tw_req *r, uint64_t bytes, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_ingest_has_space(
+        struct tw_req *r, uint64_t bytes, struct tw_err *err) TW_MUST_USE;
 /* Checks metadata and the request's Idempotency-Key before the body is sent. */
 enum tw_status tw_ingest_check(struct tw_req *r, const struct tw_ingest_pair *pairs, size_t n,
         struct tw_err *err) TW_MUST_USE;

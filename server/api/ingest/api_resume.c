@@ -168,7 +168,7 @@ static enum tw_status begin_patch(struct tw_req *r, struct tw_err *err)
 		        "the offset of the upload is %" PRIu64 ", not %" PRIu64
 		        "; get it with HEAD",
 		        p->of->offset, offset);
-	st = p->of->trace_id[0] ? TW_OK : tw_ingest_has_room(r, p->of->length, err);
+	st = p->of->trace_id[0] ? TW_OK : tw_ingest_has_space(r, p->of->length, err);
 	return st == TW_OK ? begin_piece(r, p, err) : st;
 }
 
@@ -301,7 +301,7 @@ static enum tw_status check_creation(
 		st = tw_resume_read_metadata(tw_req_arena(r), metadata, p->pairs, &p->n_pairs, err);
 	if (st == TW_OK)
 		st = tw_ingest_check(r, p->pairs, p->n_pairs, err);
-	return st == TW_OK ? tw_ingest_has_room(r, *ret_length, err) : st;
+	return st == TW_OK ? tw_ingest_has_space(r, *ret_length, err) : st;
 }
 
 static enum tw_status create(struct tw_req *r, struct piece *p, uint64_t length, struct tw_err *err)

@@ -213,7 +213,7 @@ static enum tw_status store_frames(struct tw_req *r, const json_t *body, struct 
 	enum tw_status st = tw_frame_rules_new(body, tw_req_arena(r), &rules, err);
 
 	if (st == TW_OK)
-		st = tw_api_keep_setting(r, TW_SETTING_FRAMES, body, err);
+		st = tw_api_store_setting(r, TW_SETTING_FRAMES, body, err);
 	tw_pipeline_wake(tw_api_of(r)->pipeline,
 	        TW_RAISED_BY_RULES); /* the keys of ANRs depend on which frames are the app's */
 	return st;

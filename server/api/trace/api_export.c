@@ -88,7 +88,7 @@ static enum tw_status open_file(void *arg, uint64_t bytes, int *ret_fd, struct t
 
 static enum tw_status check_space(void *arg, struct tw_err *err)
 {
-	return name_remedy(tw_blobs_check_room(arg, 0, err), err);
+	return name_remedy(tw_blobs_check_space(arg, 0, err), err);
 }
 
 static enum tw_status read_query(

@@ -8,7 +8,7 @@
 #include "server/api/trace/trace_query.h"
 #include "server/base/text/match.h"
 
-enum { METHODS_MAX = 10000, LOOK_EVERY = 1024 };
+enum { METHODS_MAX = 10000, CHECK_EVERY = 1024 };
 
 /* --- methods --- */
 
@@ -327,7 +327,7 @@ static void search_all(struct tw_trace_query *q, const struct table *all,
 		struct tw_str name = tw_view_name(&q->v, i, q->name, NULL);
 		char descriptor[TW_DESCRIPTOR_BYTES];
 
-		if (i % LOOK_EVERY == 0 && tw_deadline_passed(&q->deadline)) {
+		if (i % CHECK_EVERY == 0 && tw_deadline_passed(&q->deadline)) {
 			ret->partial = true;
 			return;
 		}

@@ -89,7 +89,7 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 	                          : NULL;
 
 	if (st == TW_OK)
-		st = tw_api_keep_setting(r, TW_SETTING_SOURCE, doc, err);
+		st = tw_api_store_setting(r, TW_SETTING_SOURCE, doc, err);
 	json_decref(doc);
 	return st == TW_OK ? get_repositories(r, err) : st;
 }

@@ -36,7 +36,7 @@ static enum tw_status json_head(void *arg, const char *const *names, int n)
 }
 
 /* TW_CONFLICT: the limit of rows is reached. */
-static enum tw_status has_room(struct answer *a)
+static enum tw_status has_space(struct answer *a)
 {
 	if (a->rows++ < a->limit && a->out.len < BODY_MAX / 2)
 		return TW_OK;
@@ -48,7 +48,7 @@ static enum tw_status json_row(void *arg, const struct tw_sql_value *v, int n)
 {
 	struct answer *a = arg;
 
-	if (has_room(a) != TW_OK)
+	if (has_space(a) != TW_OK)
 		return TW_CONFLICT;
 	tw_json_open(&a->j, '[');
 	for (int i = 0; i < n; i++)
@@ -76,7 +76,7 @@ static enum tw_status csv_row(void *arg, const struct tw_sql_value *v, int n)
 {
 	struct answer *a = arg;
 
-	if (has_room(a) != TW_OK)
+	if (has_space(a) != TW_OK)
 		return TW_CONFLICT;
 	for (int i = 0; i < n; i++) {
 		if (i)

@@ -137,11 +137,12 @@ static enum tw_status requeue_damaged(
 }
 
 /* Readers can cause decodes, so they are limited by the queue and the disk's free space. */
-static enum tw_status has_room(struct tw_req *r, const struct tw_trace_row *row, struct tw_err *err)
+static enum tw_status has_space(
+        struct tw_req *r, const struct tw_trace_row *row, struct tw_err *err)
 {
 	struct tw_api *api = tw_api_of(r);
 	char wait[16];
-	enum tw_status st = tw_blobs_check_room(api->blobs, 0, err);
+	enum tw_status st = tw_blobs_check_space(api->blobs, 0, err);
 
 	if (st == TW_FULL)
 		return tw_fail(err, TW_FULL,
@@ -166,7 +167,7 @@ static enum tw_status requeue_archived(
 	        api->catalogue, seen->project_id, seen->id, tw_req_arena(r), &now, err);
 
 	if (st == TW_OK && now.state == TW_TRACE_ARCHIVED) {
-		st = has_room(r, &now, err);
+		st = has_space(r, &now, err);
 		if (st == TW_OK)
 			st = tw_catalogue_trace_requeue(
 			        api->catalogue, seen->project_id, seen->id, err);

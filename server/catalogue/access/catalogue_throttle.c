@@ -40,7 +40,7 @@ static enum tw_status longest_wait(struct tw_db *db, const struct tw_throttle_co
 	return st;
 }
 
-static enum tw_status make_room(struct tw_db *db, int64_t now, size_t n, struct tw_err *err)
+static enum tw_status reserve_space(struct tw_db *db, int64_t now, size_t n, struct tw_err *err)
 {
 	int64_t rows = 0;
 	enum tw_status st = tw_cat_exec(db, NULL, err, /* signin_try_by_end */
@@ -60,7 +60,7 @@ static enum tw_status make_room(struct tw_db *db, int64_t now, size_t n, struct 
 static enum tw_status take(
         struct tw_db *db, const struct tw_throttle_cost *cost, int64_t now, struct tw_err *err)
 {
-	enum tw_status st = make_room(db, now, cost->n, err);
+	enum tw_status st = reserve_space(db, now, cost->n, err);
 
 	for (size_t i = 0; st == TW_OK && i < cost->n; i++) /* empty buckets were deleted above */
 		st = tw_cat_exec(db, NULL, err,             /* primary key */

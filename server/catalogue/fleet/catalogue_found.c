@@ -271,7 +271,7 @@ static enum tw_status read_cell(struct tw_db *db, struct tw_stmt **kept, int64_t
         const struct tw_found_reading *r, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query_kept(&q, db, kept, err, /* primary key */
+	enum tw_status st = tw_cat_query_prepared(&q, db, kept, err, /* primary key */
 	        "SELECT trace_id, data FROM finding WHERE project_id=? AND cell_id=?", "ti",
 	        r->project_id, cell_id);
 

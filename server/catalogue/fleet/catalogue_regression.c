@@ -197,7 +197,7 @@ static enum tw_status tidy(struct tw_db *db, const char *project_id, struct tw_e
 	return st;
 }
 
-static enum tw_status has_room(
+static enum tw_status has_space(
         struct tw_db *db, const char *project_id, bool *ret, struct tw_err *err)
 {
 	int64_t n = 0;
@@ -254,13 +254,13 @@ static enum tw_status keep(struct tw_db *db, const char *project_id,
         const struct tw_regress_found *f, struct tw_arena *a, uint64_t *io_new, struct tw_err *err)
 {
 	struct known same;
-	bool room = false, is_new, fixed = false;
+	bool space = false, is_new, fixed = false;
 	enum tw_status st = find_same(db, project_id, f, a, &same, err);
 
 	is_new = st == TW_OK && !same.id[0];
 	if (is_new) {
-		st = has_room(db, project_id, &room, err);
-		if (st == TW_OK && !room)
+		st = has_space(db, project_id, &space, err);
+		if (st == TW_OK && !space)
 			return TW_OK;
 	}
 	if (st == TW_OK && is_new) {
@@ -274,7 +274,7 @@ static enum tw_status keep(struct tw_db *db, const char *project_id,
 	return st == TW_OK ? queue_events(db, project_id, &same, f, is_new, fixed, err) : st;
 }
 
-enum tw_status tw_catalogue_regression_keep(struct tw_catalogue *c, const char *project_id,
+enum tw_status tw_catalogue_regression_store(struct tw_catalogue *c, const char *project_id,
         const struct tw_regress_found *of, size_t n, uint64_t *io_new, struct tw_err *err)
 {
 	struct tw_db *w = NULL;

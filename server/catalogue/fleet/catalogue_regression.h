@@ -26,7 +26,7 @@ extern const char *const tw_regress_status_names[TW_REGRESS_STATUSES + 1]; /* en
 
 /* Stores results: opens new regressions, marks fixed and returned ones.  *io_new is increased by
  * the number of new ones. */
-enum tw_status tw_catalogue_regression_keep(struct tw_catalogue *c, const char *project_id,
+enum tw_status tw_catalogue_regression_store(struct tw_catalogue *c, const char *project_id,
         const struct tw_regress_found *of, size_t n, uint64_t *io_new,
         struct tw_err *err) TW_MUST_USE;
 

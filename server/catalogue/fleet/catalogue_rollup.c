@@ -286,7 +286,7 @@ enum tw_status tw_catalogue_rollup_renamed(struct tw_catalogue *c, const struct 
 	(void)snprintf(last, sizeof last, "%" PRIi64, n ? (int64_t)methods[n - 1].id : 0);
 	st = tw_cat_rename_done(w, "rollup", of, n ? last : NULL, &ours, err);
 	for (size_t i = 0; st == TW_OK && ours && i < n; i++)
-		st = tw_cat_exec_kept(w, &kept, err, /* primary key */
+		st = tw_cat_exec_prepared(w, &kept, err, /* primary key */
 		        "UPDATE rollup_method SET name=?, descriptor=?, named=?"
 		        " WHERE project_id=? AND method_id=?",
 		        "ttiti", methods[i].name, methods[i].descriptor, (int64_t)methods[i].named,

@@ -46,7 +46,7 @@ static enum tw_status read_signature(
         struct tw_cat_cells *k, const struct tw_rollup_dims *d, uint64_t *ret, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query_kept(&q, k->db, &k->signature, err, /* primary key */
+	enum tw_status st = tw_cat_query_prepared(&q, k->db, &k->signature, err, /* primary key */
 	        "SELECT signature FROM rollup_merged WHERE (" MERGED_KEY ")=(?,?,?,?,?,?)",
 	        MERGED_TYPES, MERGED_ARGS(k->project_id, d));
 
@@ -62,7 +62,7 @@ static enum tw_status read_parts(
         struct tw_cat_cells *k, struct tw_rollup_cell *into, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query_kept(&q, k->db, &k->merged, err, /* primary key */
+	enum tw_status st = tw_cat_query_prepared(&q, k->db, &k->merged, err, /* primary key */
 	        "SELECT metric, data FROM rollup_merged_part WHERE (" MERGED_KEY ")=(?,?,?,?,?,?)"
 	        " AND (1<<CAST(metric AS INTEGER))&?<>0",
 	        MERGED_TYPES "i", MERGED_ARGS(k->project_id, &into->dims), (int64_t)k->metrics);

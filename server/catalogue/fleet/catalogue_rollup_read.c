@@ -74,7 +74,7 @@ static enum tw_status read_parts(
 	enum tw_status st = numbers_of(k, cells, n, &ids, err);
 
 	if (st == TW_OK)
-		st = tw_cat_query_kept(&q, k->db, &k->part, err, /* primary key */
+		st = tw_cat_query_prepared(&q, k->db, &k->part, err, /* primary key */
 		        "SELECT cell_id, metric, data FROM rollup_part WHERE project_id=?1 AND"
 		        " cell_id" TW_CAT_AMONG("?2") " AND (1<<CAST(metric AS INTEGER))&?3<>0",
 		        "tti", k->project_id, ids.list, (int64_t)k->metrics);
@@ -96,18 +96,18 @@ static enum tw_status read_deltas(
 	struct tw_cat_numbers ids;
 	struct tw_cat_query q;
 	uint64_t want = 0;
-	size_t room[CELLS_AT_ONCE];
+	size_t space[CELLS_AT_ONCE];
 	enum tw_status st = numbers_of(k, cells, n, &ids, err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
-		room[i] = cells[i]->n_deltas;
-		cells[i]->deltas = tw_arena_alloc(k->arena, room[i], sizeof *cells[i]->deltas);
+		space[i] = cells[i]->n_deltas;
+		cells[i]->deltas = tw_arena_alloc(k->arena, space[i], sizeof *cells[i]->deltas);
 		if (!cells[i]->deltas)
 			st = tw_rollup_fail_too_large(err);
-		want += room[i];
+		want += space[i];
 	}
 	if (st == TW_OK)
-		st = tw_cat_query_kept(&q, k->db, &k->delta, err, /* primary key */
+		st = tw_cat_query_prepared(&q, k->db, &k->delta, err, /* primary key */
 		        "SELECT cell_id, trace_id, duration_ns, CASE WHEN ?3<>0 THEN data ELSE x''"
 		        " END FROM rollup_delta WHERE project_id=?1 AND cell_id" TW_CAT_AMONG(
 		                "?2") " ORDER BY cell_id, trace_id LIMIT ?4",
@@ -120,7 +120,7 @@ static enum tw_status read_deltas(
 		const size_t found = tw_cat_index_of(&ids, tw_cat_int(&q, 0));
 		const size_t at = found < n ? ids.sorted[found].at : 0;
 
-		if (found < n && cells[at]->n_deltas < room[at])
+		if (found < n && cells[at]->n_deltas < space[at])
 			st = read_delta(&q, k->metrics != 0, k->arena,
 			        &cells[at]->deltas[cells[at]->n_deltas++], err);
 	}
@@ -199,7 +199,7 @@ struct growing { /* the cells of a result */
 	uint32_t cap;
 };
 
-static bool room(struct growing *g)
+static bool space(struct growing *g)
 {
 	return g->n < TW_ROLLUP_CELLS_READ && TW_GROW(g->arena, g->cells, g->n, g->cap);
 }
@@ -234,8 +234,8 @@ static enum tw_status read_rows(struct tw_db *db, const char *project_id,
 	        &q, db, err, sql, "ttiitttttt", CELLS_ARGS(project_id, f));
 
 	while (st == TW_OK && tw_cat_row(&q))
-		st = room(g) ? tw_cat_cell_row(&q, g->arena, &g->cells[g->n++], err)
-		             : tw_rollup_fail_too_large(err);
+		st = space(g) ? tw_cat_cell_row(&q, g->arena, &g->cells[g->n++], err)
+		              : tw_rollup_fail_too_large(err);
 	return tw_cat_close_after(&q, st, err);
 }
 

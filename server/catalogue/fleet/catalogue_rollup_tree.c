@@ -122,18 +122,18 @@ static enum tw_status read_deltas(struct trees *k, const struct tw_cat_numbers *
         struct tw_tree_cell *cells, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	size_t room[CELLS_AT_ONCE];
+	size_t space[CELLS_AT_ONCE];
 	uint64_t want = 0;
 	enum tw_status st = TW_OK;
 
 	for (size_t i = 0; st == TW_OK && i < ids->n; i++) {
-		room[i] = cells[i].n_deltas < k->max_deltas ? cells[i].n_deltas : k->max_deltas;
-		want += room[i];
+		space[i] = cells[i].n_deltas < k->max_deltas ? cells[i].n_deltas : k->max_deltas;
+		want += space[i];
 		cells[i].n_deltas = 0;
-		if (room[i])
+		if (space[i])
 			cells[i].deltas =
-			        tw_arena_alloc(k->arena, room[i], sizeof *cells[i].deltas);
-		if (room[i] && !cells[i].deltas)
+			        tw_arena_alloc(k->arena, space[i], sizeof *cells[i].deltas);
+		if (space[i] && !cells[i].deltas)
 			st = tw_tree_fail_too_large(err);
 	}
 	if (st == TW_OK && want)
@@ -147,7 +147,7 @@ static enum tw_status read_deltas(struct trees *k, const struct tw_cat_numbers *
 		const size_t found = tw_cat_index_of(ids, tw_cat_int(&q, 0));
 		const size_t at = found < ids->n ? ids->sorted[found].at : 0;
 
-		if (found < ids->n && cells[at].n_deltas < room[at])
+		if (found < ids->n && cells[at].n_deltas < space[at])
 			st = read_delta(&q, k->arena, &cells[at].deltas[cells[at].n_deltas++], err);
 	}
 	return tw_cat_close_after(&q, st, err);

@@ -112,7 +112,7 @@ static enum tw_status read_slot(struct tw_db *db, struct tw_stmt **kept,
         const struct tw_index_query *query, size_t cell, unsigned slot, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query_kept(&q, db, kept, err, /* primary key */
+	enum tw_status st = tw_cat_query_prepared(&q, db, kept, err, /* primary key */
 	        "SELECT pack, data FROM rollup_post WHERE project_id=? AND cell_id=? AND slot=?"
 	        " ORDER BY pack",
 	        "tii", query->project_id, query->cells[cell].cell_id, (int64_t)slot);
@@ -225,7 +225,7 @@ static enum tw_status read_rest(struct tw_db *db, struct tw_stmt **kept, struct 
         struct tw_rollup_naming *m, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query_kept(&q, db, kept, err, /* primary key */
+	enum tw_status st = tw_cat_query_prepared(&q, db, kept, err, /* primary key */
 	        "SELECT build_id, mapping_id, raw, descriptor, named FROM rollup_method"
 	        " WHERE project_id=? AND method_id=?",
 	        "ti", k->of->project_id, (int64_t)m->id);

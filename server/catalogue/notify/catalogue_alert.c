@@ -84,7 +84,7 @@ enum tw_status tw_catalogue_alert_rule_get(struct tw_catalogue *c, const char *p
 	        project_id, id);
 }
 
-static enum tw_status has_room(struct tw_db *db, const char *project_id, struct tw_err *err)
+static enum tw_status has_space(struct tw_db *db, const char *project_id, struct tw_err *err)
 {
 	int64_t n = 0;
 	enum tw_status st = tw_cat_get_int(db, &n, err, /* primary key */
@@ -105,7 +105,7 @@ enum tw_status tw_catalogue_alert_rule_add(struct tw_catalogue *c, const char *p
 
 	tw_ulid_new(now, ret_id);
 	if (st == TW_OK)
-		st = has_room(w, project_id, err);
+		st = has_space(w, project_id, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err,
 		        "INSERT INTO"

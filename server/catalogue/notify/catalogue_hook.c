@@ -59,7 +59,7 @@ enum tw_status tw_catalogue_secrets(struct tw_catalogue *c, struct tw_arena *a,
 	        "i", (int64_t)SECRETS_MAX);
 }
 
-static enum tw_status has_room(struct tw_db *db, const char *project_id, struct tw_err *err)
+static enum tw_status has_space(struct tw_db *db, const char *project_id, struct tw_err *err)
 {
 	int64_t n = 0;
 	enum tw_status st = tw_cat_get_int(db, &n, err, /* primary key */
@@ -98,7 +98,7 @@ enum tw_status tw_catalogue_hook_add(struct tw_catalogue *c, const char *project
 		return st;
 	tw_ulid_new(now, ret_id);
 	made.id = ret_id;
-	st = has_room(w, project_id, err);
+	st = has_space(w, project_id, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err,
 		        "INSERT INTO webhook(project_id,hook_id,name,url,kind,events,secret,author,"

@@ -66,7 +66,7 @@ enum tw_status tw_cat_no_test(
 	return st;
 }
 
-#define TELL_ONE                                                                                   \
+#define QUEUE_DELIVERY                                                                             \
 	"INSERT INTO outbox(project_id,hook_id,event_id,event,facts,created_ms,"                   \
 	"due_ms,until_ms,attempts_left) VALUES(?1,?2,?3,?4,?5,?6,?6,?7,?8) ON CONFLICT DO NOTHING"
 
@@ -75,8 +75,8 @@ enum tw_status tw_cat_notify_mail(
 {
 	const int64_t now = tw_wait_ms();
 
-	return tw_cat_exec(db, NULL, err, TELL_ONE, "tttitiii", project_id, TW_HOOK_MAIL, what->id,
-	        (int64_t)what->event, what->facts, now, abandon_at(now),
+	return tw_cat_exec(db, NULL, err, QUEUE_DELIVERY, "tttitiii", project_id, TW_HOOK_MAIL,
+	        what->id, (int64_t)what->event, what->facts, now, abandon_at(now),
 	        (int64_t)TW_HOOK_ATTEMPTS_MAX);
 }
 
@@ -94,8 +94,9 @@ static enum tw_status queue_for_hook(struct tw_db *db, const char *project_id, c
 	if (st == TW_OK)
 		st = tw_cat_no_test(db, project_id, hook_id, err);
 	if (st == TW_OK)
-		st = tw_cat_exec(db, NULL, err, TELL_ONE, "tttitiii", project_id, hook_id, what->id,
-		        (int64_t)what->event, what->facts, now, abandon_at(now), INT64_C(1));
+		st = tw_cat_exec(db, NULL, err, QUEUE_DELIVERY, "tttitiii", project_id, hook_id,
+		        what->id, (int64_t)what->event, what->facts, now, abandon_at(now),
+		        INT64_C(1));
 	return st;
 }
 

@@ -15,7 +15,7 @@ struct page {
 	size_t n;
 };
 
-static bool make_room(struct page *p, uint32_t limit, struct tw_arena *a)
+static bool reserve_space(struct page *p, uint32_t limit, struct tw_arena *a)
 {
 	*p = (struct page){tw_arena_alloc(a, limit, sizeof *p->rows), 0};
 	return p->rows != NULL;
@@ -89,7 +89,7 @@ static enum tw_status read_builds(struct tw_cat_query *q, uint32_t limit, struct
 {
 	enum tw_status st = TW_OK;
 
-	if (!make_room(p, limit, a))
+	if (!reserve_space(p, limit, a))
 		return tw_cat_close_after(q, tw_oom(err), err);
 	while (st == TW_OK && p->n + FILES_OF_BUILD <= limit && tw_cat_row(q))
 		if (!add_build(q, a, p))

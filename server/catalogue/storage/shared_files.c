@@ -37,7 +37,7 @@ enum tw_status tw_end_need_blobs(struct tw_needed_blobs *n, enum tw_status st, s
 
 /* --- objects of a store --- */
 
-enum { LOOK_MS = 50, WAIT_MS = 20000 };
+enum { CHECK_MS = 50, WAIT_MS = 20000 };
 
 /* A deleter holds the key for the duration of a request. */
 static enum tw_status hold(
@@ -47,7 +47,7 @@ static enum tw_status hold(
 	enum tw_status st = tw_catalogue_key_lock(arg, key, exclusive, ret, err);
 
 	while (st == TW_OK && !*ret && !exclusive && tw_monotonic_ms() < until) {
-		tw_sleep_ms(LOOK_MS);
+		tw_sleep_ms(CHECK_MS);
 		st = tw_catalogue_key_lock(arg, key, exclusive, ret, err);
 	}
 	if (st == TW_OK && !*ret && !exclusive)

@@ -127,7 +127,7 @@ struct tw_mapping_sent {
 };
 /* TW_BUSY if too many of the project are queued.  Reads project, build, kind and bytes (0: unknown)
  * alone, and only shortly before the upload: tw_catalogue_mapping_add decides. */
-enum tw_status tw_catalogue_mapping_room(
+enum tw_status tw_catalogue_mapping_has_space(
         struct tw_catalogue *c, const struct tw_mapping_sent *sent, struct tw_err *err) TW_MUST_USE;
 /* Queues it, unless it is in use or queued already; ret_id is its job's id, "" if it is in use.
  * TW_DENIED if it may not replace another queued mapping, TW_BUSY if too many are queued.  Blobs no

@@ -92,7 +92,7 @@ static bool is_once(const struct tw_arrival *of)
 static enum tw_status drop_old_content(
         struct batch *b, const struct tw_cat_arrival *up, struct tw_err *err)
 {
-	return tw_cat_exec_kept(b->db, &b->kept[TW_KEPT_OLD], err,
+	return tw_cat_exec_prepared(b->db, &b->kept[TW_PREPARED_OLD], err,
 	        "UPDATE trace SET once=0 WHERE project_id=? AND device=? AND started_ms=?"
 	        " AND content=? AND once=1 AND created_ms<=?", /* trace_once_by_time */
 	        "ttiti", up->of.caller->project_id, up->of.meta->device, up->of.meta->started_ms,
@@ -109,20 +109,20 @@ static enum tw_status find_same(struct batch *b, struct tw_cat_arrival *up, stru
 	enum tw_status st;
 
 	if (up->of.key[0]) /* CAST: SQLite would plan again for each key, as it might be '' */
-		st = tw_cat_query_kept(&q, b->db, &kept[TW_KEPT_BY_KEY], err,
+		st = tw_cat_query_prepared(&q, b->db, &kept[TW_PREPARED_BY_KEY], err,
 		        "SELECT trace_id, content FROM trace WHERE project_id=? AND "
 		        "idempotency_key="
 		        "CAST(? AS TEXT) AND idempotency_key<>''", /* trace_once_by_key */
 		        "tt", project_id, up->of.key);
 	else if (device[0] && uuid[0])
-		st = tw_cat_query_kept(&q, b->db, &kept[TW_KEPT_BY_CONTENT], err,
+		st = tw_cat_query_prepared(&q, b->db, &kept[TW_PREPARED_BY_CONTENT], err,
 		        "SELECT trace_id, content FROM trace WHERE project_id=? AND device=? AND"
 		        " uuid=? AND content=? AND idempotency_key='' AND device<>'' AND uuid<>''",
 		        "tttt", project_id, device, uuid, up->content); /* trace_once_by_content */
 	else if (is_once(&up->of)) {
 		st = drop_old_content(b, up, err);
 		if (st == TW_OK)
-			st = tw_cat_query_kept(&q, b->db, &kept[TW_KEPT_BY_TIME], err,
+			st = tw_cat_query_prepared(&q, b->db, &kept[TW_PREPARED_BY_TIME], err,
 			        "SELECT trace_id, content FROM trace WHERE project_id=? AND"
 			        " device=? AND started_ms=? AND content=? AND once=1",
 			        "ttit", project_id, device, up->of.meta->started_ms,
@@ -140,7 +140,8 @@ static enum tw_status insert_trace(struct batch *b, const struct tw_cat_arrival 
 	if (m.recorded_ms <= 0)
 		m.recorded_ms = now;
 	return tw_cat_write(b->db,
-	        &(struct tw_cat_written){&tw_trace_meta_fields, &m, &b->kept[TW_KEPT_TRACE]}, err,
+	        &(struct tw_cat_written){&tw_trace_meta_fields, &m, &b->kept[TW_PREPARED_TRACE]},
+	        err,
 	        "INSERT INTO trace(project_id,trace_id,key_id,idempotency_key,content,state,"
 	        "created_ms,upload_bytes,install,once,{columns})"
 	        " VALUES(?1,?2,?3,?4,?5,0,?6,?7,?8,?9,{values})",
@@ -157,7 +158,7 @@ static enum tw_status insert_parts(
 	for (size_t i = 0; st == TW_OK && i < up->of.n_parts; i++) {
 		const struct tw_part *p = &up->of.parts[i];
 
-		st = tw_cat_exec_kept(b->db, &b->kept[TW_KEPT_PART], err,
+		st = tw_cat_exec_prepared(b->db, &b->kept[TW_PREPARED_PART], err,
 		        "INSERT INTO part(project_id,trace_id,part,sha256,format,bytes)"
 		        " VALUES(?,?,?,?,?,?)",
 		        "ttttti", up->of.caller->project_id, up->id, p->part, p->sha256, p->format,
@@ -182,7 +183,7 @@ static enum tw_status note_build(
 
 	if (!text_or_empty(m->build_id)[0])
 		return TW_OK;
-	return tw_cat_exec_kept(b->db, &b->kept[TW_KEPT_BUILD], err,
+	return tw_cat_exec_prepared(b->db, &b->kept[TW_PREPARED_BUILD], err,
 	        BUILD_COLUMNS " VALUES(?1,?2,?3,?4,?5,?6,1)" BUILD_KNOWN ", traces=build.traces+1",
 	        "ttittt", up->of.caller->project_id, m->build_id, now, m->app, m->version_name,
 	        text_or_empty(m->commit));
@@ -208,7 +209,7 @@ static enum tw_status insert_all(
 	if (st == TW_OK)
 		st = note_build(b, up, now, err);
 	if (st == TW_OK)
-		st = tw_cat_exec_kept(b->db, &b->kept[TW_KEPT_JOB], err,
+		st = tw_cat_exec_prepared(b->db, &b->kept[TW_PREPARED_JOB], err,
 		        "INSERT INTO job(project_id,trace_id,due_ms,queued_ms,batch,bytes)"
 		        " VALUES(?1,?2,?3,?3,?4,?5)",
 		        "ttiii", up->of.caller->project_id, up->id, tw_wait_ms(), b->number,
@@ -262,24 +263,24 @@ static enum tw_status add_by_rows(
 	"least(?6," TW_CAT_DATABASE_MS                                                             \
 	"),?6,?10,?7 FROM added) SELECT trace_id, content FROM same"
 
-static enum tw_cat_kept identity_of(const struct tw_cat_arrival *up)
+static enum tw_cat_prepared identity_of(const struct tw_cat_arrival *up)
 {
 	if (up->of.key[0])
-		return TW_KEPT_BY_KEY;
+		return TW_PREPARED_BY_KEY;
 	if (text_or_empty(up->of.meta->device)[0] && text_or_empty(up->of.meta->uuid)[0])
-		return TW_KEPT_BY_CONTENT;
-	return is_once(&up->of) ? TW_KEPT_BY_TIME : TW_KEPT_TRACE;
+		return TW_PREPARED_BY_CONTENT;
+	return is_once(&up->of) ? TW_PREPARED_BY_TIME : TW_PREPARED_TRACE;
 }
 
 static enum tw_status query_add(struct tw_cat_query *q, struct batch *b,
         const struct tw_cat_arrival *up, int64_t now, struct tw_err *err)
 {
-	static const char *const sql[TW_KEPT_N] = {     /* primary keys and */
-	        [TW_KEPT_BY_KEY] = ADD(BY_KEY),         /* trace_once_by_key */
-	        [TW_KEPT_BY_CONTENT] = ADD(BY_CONTENT), /* trace_once_by_content */
-	        [TW_KEPT_BY_TIME] = ADD(BY_TIME),       /* trace_once_by_time */
-	        [TW_KEPT_TRACE] = ADD(BY_NOTHING)};
-	const enum tw_cat_kept by = identity_of(up);
+	static const char *const sql[TW_PREPARED_N] = {     /* primary keys and */
+	        [TW_PREPARED_BY_KEY] = ADD(BY_KEY),         /* trace_once_by_key */
+	        [TW_PREPARED_BY_CONTENT] = ADD(BY_CONTENT), /* trace_once_by_content */
+	        [TW_PREPARED_BY_TIME] = ADD(BY_TIME),       /* trace_once_by_time */
+	        [TW_PREPARED_TRACE] = ADD(BY_NOTHING)};
+	const enum tw_cat_prepared by = identity_of(up);
 	const struct tw_part *p = up->of.parts;
 	const size_t n = up->of.n_parts;
 	const struct tw_cat_array parts = {'t', &p->part, n, sizeof *p},
@@ -311,7 +312,7 @@ static enum tw_status add_by_one(
 {
 	struct tw_cat_query q;
 	enum tw_status st =
-	        identity_of(up) == TW_KEPT_BY_TIME ? drop_old_content(b, up, err) : TW_OK;
+	        identity_of(up) == TW_PREPARED_BY_TIME ? drop_old_content(b, up, err) : TW_OK;
 
 	if (st == TW_OK)
 		st = query_add(&q, b, up, now, err);
@@ -404,7 +405,7 @@ static bool all_durable(void *arg)
 static bool is_one(const struct tw_catalogue *c, const struct tw_cat_arrival *all)
 {
 	return !tw_cat_is_sqlite(c) && !all->next && !all->of.present && !all->lost &&
-	       c->arrivals.batch > 0 && identity_of(all) != TW_KEPT_BY_TIME &&
+	       c->arrivals.batch > 0 && identity_of(all) != TW_PREPARED_BY_TIME &&
 	       !text_or_empty(all->of.meta->capture)[0];
 }
 
@@ -436,7 +437,7 @@ static enum tw_status write_once(
 	st = tw_cat_begin_uploads(c, !apart && is_one(c, all), &b.db, err);
 	if (st != TW_OK)
 		return st;
-	b.kept = tw_cat_writer_kept(c, b.db);
+	b.kept = tw_cat_writer_prepared(c, b.db);
 	st = next_batch(c, &b, err);
 	for (struct tw_cat_arrival *up = all; up && st == TW_OK; up = up->next)
 		if (!up->lost)

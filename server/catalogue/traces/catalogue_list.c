@@ -681,7 +681,7 @@ enum tw_status tw_catalogue_filters(struct tw_catalogue *c, const char *project_
 	        project_id);
 }
 
-static enum tw_status check_room(
+static enum tw_status check_space(
         struct tw_db *db, const char *project_id, const char *name, struct tw_err *err)
 {
 	int64_t others = 0;
@@ -703,7 +703,7 @@ enum tw_status tw_catalogue_filter_set(struct tw_catalogue *c, const char *proje
 	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_ACCESS, "", &w, err);
 
 	if (st == TW_OK)
-		st = check_room(w, project_id, row->name, err);
+		st = check_space(w, project_id, row->name, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err,
 		        "INSERT INTO saved_filter(project_id,name,query,author,updated_ms)"

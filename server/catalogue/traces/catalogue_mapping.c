@@ -56,7 +56,7 @@ static enum tw_status drop_earlier(struct tw_db *db, const struct add *a, struct
 }
 
 /* Not counting the upload that this one replaces. */
-static enum tw_status has_room(
+static enum tw_status has_space(
         struct tw_db *db, const struct tw_mapping_sent *sent, struct tw_err *err)
 {
 	struct tw_cat_query q;
@@ -77,7 +77,7 @@ static enum tw_status has_room(
 	return st;
 }
 
-enum tw_status tw_catalogue_mapping_room(
+enum tw_status tw_catalogue_mapping_has_space(
         struct tw_catalogue *c, const struct tw_mapping_sent *sent, struct tw_err *err)
 {
 	struct tw_db *db;
@@ -86,7 +86,7 @@ enum tw_status tw_catalogue_mapping_room(
 	tw_catalogue_shorten_timeout(true); /* clients wait for this before they send a body */
 	st = tw_cat_reader(c, &db, err);
 	if (st == TW_OK) {
-		st = has_room(db, sent, err);
+		st = has_space(db, sent, err);
 		tw_cat_done(c, db);
 	}
 	tw_catalogue_shorten_timeout(false);
@@ -175,7 +175,7 @@ static enum tw_status add(struct tw_db *db, struct add *a, struct tw_err *err)
 	if (st == TW_OK && !done && a->found)
 		st = drop_earlier(db, a, err);
 	if (st == TW_OK && !done)
-		st = has_room(db, s, err);
+		st = has_space(db, s, err);
 	if (st == TW_OK && !done)
 		st = insert(db, a, err);
 	if (st == TW_OK)

@@ -215,8 +215,8 @@ static enum tw_status write_record(struct tw_record_reader *r, struct source *s,
 	uint64_t rows[N_TRACE] = {0};
 	struct tw_json j = tw_json_to(out);
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query_kept(&q, r->db, &s->kept, err, s->sql, "tti", project_id,
-	        id, (int64_t)waits); /* primary keys */
+	enum tw_status st = tw_cat_query_prepared(&q, r->db, &s->kept, err, s->sql, "tti",
+	        project_id, id, (int64_t)waits); /* primary keys */
 
 	if (st != TW_OK)
 		return st;

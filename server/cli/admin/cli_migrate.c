@@ -231,7 +231,7 @@ static void tw_migrate_sides_close(struct tw_migrate *m)
 	m->to = tw_blobs_close(m->to);
 }
 
-enum { JSON_BYTES = 1 << 20, LOOK_MS = 1000 };
+enum { JSON_BYTES = 1 << 20, CHECK_MS = 1000 };
 
 static const char *const states[] = {[TW_MIGRATE_DONE] = "done",
         [TW_MIGRATE_COPIED] = "copied",
@@ -299,7 +299,7 @@ static void block_writes(void *arg)
 	            "to it, stop the old server, then press Ctrl-C.\n",
 	        stderr);
 	while (!ended && tw_catalogue_still_held(m->rows.from, NULL) == TW_OK)
-		tw_sleep_ms(LOOK_MS);
+		tw_sleep_ms(CHECK_MS);
 	(void)fputs("The source accepts changes again; from now on they are missing in the copy.  "
 	            "If the copy is not in use yet, delete it and repeat the migration with an "
 	            "empty target (a prefix of a store with --s3-adopt).\n",

@@ -147,7 +147,7 @@ int tw_cli_rollup(int argc, char **argv)
 		return TW_EXIT_USAGE;
 	st = tw_cli_data_open(data, &catalogue, &blobs, &err);
 	if (st == TW_OK)
-		st = tw_fleet_open_kept(catalogue, data, &store, &err);
+		st = tw_fleet_open_recorded(catalogue, data, &store, &err);
 	if (st == TW_OK && rebuild)
 		st = reset_all(store, &sums, &err);
 	if (st == TW_OK)

@@ -33,7 +33,7 @@
 
 enum {
 	START_MS = 60000,
-	MAX_SAID = 16 << 10,
+	MAX_OUTPUT = 16 << 10,
 	MAX_FILES = 256,
 	URL_BYTES = 96,
 	LINK_HOURS = 24,
@@ -137,7 +137,7 @@ static void choose_address(const struct opened *o, char out[32])
 static enum tw_status start_server(struct opened *o, struct tw_err *err)
 {
 	static const char sign[] = "event=listening url=";
-	char listen[32], output[MAX_SAID];
+	char listen[32], output[MAX_OUTPUT];
 	const char *url;
 	const char *const argv[] = {"/proc/self/exe", "serve", "--data", o->folder, "--listen",
 	        listen, "--min-free", "0", "--log-level", "info", "--log-format", "logfmt", NULL};

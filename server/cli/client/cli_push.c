@@ -231,7 +231,7 @@ enum {
 	MAPPING_MAX_PAUSE_MS = 8000,
 	MAX_PATH_BYTES = 4096,
 	MAX_FOLDERS = 16,
-	MAX_SKIPPED_TOLD = 20,
+	MAX_SKIPPED_PRINTED = 20,
 	MAX_PARTS = 8,
 	ARENA = 64 << 20,
 	FIRST_POLL_MS = 100,
@@ -258,7 +258,7 @@ struct push {
 /* Names each skipped file up to a limit. */
 static void report_skipped(struct push *p, const char *path, const char *why)
 {
-	if (p->skipped++ < MAX_SKIPPED_TOLD)
+	if (p->skipped++ < MAX_SKIPPED_PRINTED)
 		(void)fprintf(stderr, "skipped %s: %s\n", path, why);
 }
 

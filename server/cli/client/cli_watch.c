@@ -144,11 +144,11 @@ static void add_head(
 	int n = snprintf(count, sizeof count, "  %lld%s traces; Ctrl-C ends",
 	        (long long)json_integer_value(json_object_get(page, "total")),
 	        json_is_true(json_object_get(page, "total_is_capped")) ? "+" : "");
-	unsigned room = columns > (unsigned)n + 9 ? columns - (unsigned)n - 1 : 8;
+	unsigned space = columns > (unsigned)n + 9 ? columns - (unsigned)n - 1 : 8;
 
 	tw_buf_printf(out, "\033[H%s", tw_term_paint(stdout, TW_BOLD));
 	tw_term_text(
-	        out, tw_str_of(w->server.server), strlen(w->server.server) > room ? room : ALL);
+	        out, tw_str_of(w->server.server), strlen(w->server.server) > space ? space : ALL);
 	tw_buf_printf(out, "%s%s\033[K\n\033[K\n", tw_term_paint(stdout, TW_PLAIN), count);
 }
 

@@ -183,7 +183,7 @@ static enum tw_gate_result within_budget(
 		(void)snprintf(ret_why, TW_GATE_TEXT_BYTES, "%.1f %% of the traces", c->b);
 	else
 		(void)snprintf(ret_why, TW_GATE_TEXT_BYTES, "%.3f ms", c->b / 1e6);
-	return (g->below ? c->b < g->limit : c->b > g->limit) ? TW_GATE_FAILS : TW_GATE_HOLDS;
+	return (g->below ? c->b < g->limit : c->b > g->limit) ? TW_GATE_FAILS : TW_GATE_PASSES;
 }
 
 enum tw_gate_result tw_gate_check(const struct tw_gate *g, const json_t *answer, bool strict,
@@ -210,5 +210,5 @@ enum tw_gate_result tw_gate_check(const struct tw_gate *g, const json_t *answer,
 	write_reason(g, &c,
 	        beyond && !c.sure && !strict ? "; beyond the limit, but not significant" : "",
 	        ret_why);
-	return beyond && (c.sure || strict) ? TW_GATE_FAILS : TW_GATE_HOLDS;
+	return beyond && (c.sure || strict) ? TW_GATE_FAILS : TW_GATE_PASSES;
 }

@@ -33,7 +33,7 @@ struct tw_gate {
 /* TW_BAD_REQUEST with a message. */
 enum tw_status tw_gate_parse(const char *text, struct tw_gate *ret, struct tw_err *err) TW_MUST_USE;
 
-enum tw_gate_result { TW_GATE_HOLDS, TW_GATE_FAILS, TW_GATE_TOO_LITTLE };
+enum tw_gate_result { TW_GATE_PASSES, TW_GATE_FAILS, TW_GATE_TOO_LITTLE };
 /* Evaluates a response of /api/v1/fleet/compare (of a method: one with method=NAME). strict:
  * exceeding the limit fails even if the change is not significant. ret_why: one line. */
 enum tw_gate_result tw_gate_check(const struct tw_gate *g, const json_t *answer, bool strict,

@@ -86,7 +86,7 @@ static enum tw_status take_kind(
 	return st;
 }
 
-static bool make_room(struct by_thread *b)
+static bool reserve_space(struct by_thread *b)
 {
 	b->kinds = tw_arena_alloc(b->arena, (size_t)b->n + 1, sizeof *b->kinds);
 	b->names = tw_arena_alloc(b->arena, KINDS_MAX, sizeof *b->names);
@@ -107,7 +107,7 @@ enum tw_status tw_rollup_take_threads(struct tw_rollup_worker *f,
 
 	b.threads = tw_trace_file_threads(of->file, &b.n);
 	tw_buf_init(&out, THREADS_BYTES);
-	if (!b.arena || !b.trees || !make_room(&b))
+	if (!b.arena || !b.trees || !reserve_space(&b))
 		st = tw_oom(err);
 	if (st == TW_OK)
 		find_kinds(&b);

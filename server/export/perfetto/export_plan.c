@@ -187,7 +187,7 @@ static struct tw_system *kept_facts(const struct tw_perfetto_source *src)
 
 	if (!src->system_as_sent || fstat(src->system_fd, &file) != 0)
 		return NULL;
-	tw_buf_init(&kept, TW_SYSTEM_FACTS_ROOM_BYTES);
+	tw_buf_init(&kept, TW_SYSTEM_FACTS_BYTES);
 	if (tw_trace_file_system(src->file, &kept, NULL) == TW_OK &&
 	        tw_system_unpack((struct tw_str){(char *)kept.data, kept.len}, &s, NULL) == TW_OK &&
 	        s->bytes != (uint64_t)file.st_size)

@@ -144,7 +144,7 @@ struct tw_str tw_anr_brief(const json_t *doc, const json_t *path, struct tw_aren
 {
 	json_t *o = json_object();
 	struct tw_str out = {NULL, 0};
-	char *text, *room;
+	char *text, *space;
 	size_t len, cap, n;
 
 	if (doc)
@@ -160,11 +160,11 @@ struct tw_str tw_anr_brief(const json_t *doc, const json_t *path, struct tw_aren
 	json_decref(o);
 	len = text ? strlen(text) : 0;
 	cap = ZSTD_compressBound(len);
-	room = text ? tw_arena_alloc(a, cap, 1) : NULL;
-	n = room ? ZSTD_compress(room, cap, text, len, LEVEL) : 0;
+	space = text ? tw_arena_alloc(a, cap, 1) : NULL;
+	n = space ? ZSTD_compress(space, cap, text, len, LEVEL) : 0;
 	free(text);
-	if (room && !ZSTD_isError(n))
-		out = (struct tw_str){room, n};
+	if (space && !ZSTD_isError(n))
+		out = (struct tw_str){space, n};
 	return out;
 }
 

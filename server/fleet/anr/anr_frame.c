@@ -76,10 +76,10 @@ struct out {
 
 static void put(struct out *o, struct tw_str s)
 {
-	size_t room = o->cap - o->n;
+	size_t space = o->cap - o->n;
 
-	if (s.len > room)
-		s.len = room;
+	if (s.len > space)
+		s.len = space;
 	if (s.len)
 		memcpy(o->text + o->n, s.ptr, s.len);
 	o->n += s.len;
@@ -101,8 +101,8 @@ static void put_pieces(struct out *o, struct tw_str s)
 
 size_t tw_anr_frame_plain(struct tw_str name, char *out, size_t cap)
 {
-	char room[4096];
-	struct out o = {room, 0, sizeof room};
+	char space[4096];
+	struct out o = {space, 0, sizeof space};
 	size_t lambda = tw_str_find(name, TW_STR("$r8$lambda$"));
 	size_t offset = tw_str_find(name, TW_STR("+0x"));
 	size_t at;
@@ -116,7 +116,7 @@ size_t tw_anr_frame_plain(struct tw_str name, char *out, size_t cap)
 	if (at)
 		put(&o, TW_STR("."));
 	put_pieces(&o, source_name(tw_str_from(name, at)));
-	return tw_utf8_clean(out, cap, (struct tw_str){room, o.n});
+	return tw_utf8_clean(out, cap, (struct tw_str){space, o.n});
 }
 
 bool tw_anr_frame_is_bridge(struct tw_str name)

@@ -29,10 +29,10 @@ static struct tw_str str_of(const struct text *t)
 
 static void put(struct text *t, struct tw_str s)
 {
-	size_t room = sizeof t->bytes - t->len;
+	size_t space = sizeof t->bytes - t->len;
 
-	if (s.len > room)
-		s.len = room;
+	if (s.len > space)
+		s.len = space;
 	if (s.len)
 		memcpy(t->bytes + t->len, s.ptr, s.len);
 	t->len += s.len;
@@ -172,7 +172,7 @@ static void name_frame(void *arg, struct tw_anr *m, struct tw_str name, struct t
 	}
 	at.line = line_of(where, &file);
 	count = tw_retrace_next(&n->walk, &at, found, ORIGINALS, &known);
-	count = tw_retrace_keep_one(found, count, &one);
+	count = tw_retrace_select_one(found, count, &one);
 	if (one)
 		add_inlined(m, found, count, file);
 	else if (count)

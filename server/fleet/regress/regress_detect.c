@@ -422,7 +422,7 @@ static enum tw_status scan_scenario(struct scan *l, struct tw_err *err)
 	if (l->found.n > 0)
 		tw_crash_point("regressions_found");
 	if (st == TW_OK)
-		st = tw_catalogue_regression_keep(
+		st = tw_catalogue_regression_store(
 		        l->c, l->project_id, l->found.of, l->found.n, &l->sums->fresh, err);
 	if (l->found.n > 0)
 		tw_crash_point("regressions_stored");

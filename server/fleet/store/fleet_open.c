@@ -103,7 +103,7 @@ enum tw_status tw_fleet_open(struct tw_catalogue *c, const char *data_dir,
 	return st;
 }
 
-enum tw_status tw_fleet_open_kept(struct tw_catalogue *c, const char *data_dir,
+enum tw_status tw_fleet_open_recorded(struct tw_catalogue *c, const char *data_dir,
         struct tw_fleet_store **ret, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(CONFIG_BYTES);

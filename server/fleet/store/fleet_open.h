@@ -16,7 +16,7 @@
 enum tw_status tw_fleet_open(struct tw_catalogue *c, const char *data_dir,
         const struct tw_analytics *at, struct tw_fleet_store **ret, struct tw_err *err) TW_MUST_USE;
 /* Opens the store of the folder's record. */
-enum tw_status tw_fleet_open_kept(struct tw_catalogue *c, const char *data_dir,
+enum tw_status tw_fleet_open_recorded(struct tw_catalogue *c, const char *data_dir,
         struct tw_fleet_store **ret, struct tw_err *err) TW_MUST_USE;
 
 #endif

@@ -17,16 +17,16 @@
 enum {
 	MAX_SOCKETS = 256,
 	MAX_MS = 60000,
-	MAX_SILENCE_MS = 5000,
+	MAX_IDLE_MS = 5000,
 	BUFFER_BYTES = 64 << 10,
-	LOOK_MS = 1000,
+	CHECK_MS = 1000,
 	EVENTS = 64
 };
 static const uint64_t max_bytes = 128 << 20;
 
 struct lingering {
 	int fd; /* -1: the slot is free */
-	int64_t since_ms, heard_ms;
+	int64_t since_ms, received_ms;
 	uint64_t bytes;
 };
 
@@ -58,7 +58,7 @@ static void discard(struct tw_linger *l, struct lingering *s, int64_t now)
 	n = recv(s->fd, l->buffer, sizeof l->buffer, MSG_DONTWAIT);
 	if (n > 0) {
 		s->bytes += (uint64_t)n;
-		s->heard_ms = now;
+		s->received_ms = now;
 	}
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR) || s->bytes >= max_bytes)
 		release(s);
@@ -70,7 +70,7 @@ static void release_late(struct tw_linger *l, int64_t now)
 		struct lingering *s = &l->slots[i];
 
 		if (s->fd >= 0 &&
-		        (now - s->since_ms > MAX_MS || now - s->heard_ms > MAX_SILENCE_MS))
+		        (now - s->since_ms > MAX_MS || now - s->received_ms > MAX_IDLE_MS))
 			release(s);
 	}
 }
@@ -81,7 +81,7 @@ static void *run(void *arg)
 	struct epoll_event events[EVENTS];
 
 	while (!atomic_load(&l->stopping)) {
-		const int n = epoll_wait(l->epoll, events, EVENTS, LOOK_MS);
+		const int n = epoll_wait(l->epoll, events, EVENTS, CHECK_MS);
 		const int64_t now = tw_monotonic_ms();
 
 		(void)pthread_mutex_lock(&l->lock);
@@ -142,7 +142,7 @@ void tw_linger_take(struct tw_linger *l, int fd)
 		return;
 	/* after TLS the library has only sent its own close */
 	(void)shutdown(new.fd, SHUT_WR);
-	new.since_ms = new.heard_ms = tw_monotonic_ms();
+	new.since_ms = new.received_ms = tw_monotonic_ms();
 	(void)pthread_mutex_lock(&l->lock);
 	at = slot_for_one(l);
 	release(&l->slots[at]);

@@ -263,12 +263,12 @@ void tw_quota_remaining(struct tw_quota *q, enum tw_quota_who who, const char *i
 	for (enum tw_quota_what what = 0; what < TW_QUOTA_WHAT; what++) {
 		int64_t in = level(&s, what, now_us);
 		uint64_t limit = q->limits.most[who][what];
-		double room = (double)(windows[what].us - in) / (double)windows[what].us;
+		double space = (double)(windows[what].us - in) / (double)windows[what].us;
 
 		ret[what] = (struct tw_quota_left){
 		        .name = names[who][what],
 		        .limit = limit,
-		        .left = (uint64_t)(room * (double)limit + 1e-6),
+		        .left = (uint64_t)(space * (double)limit + 1e-6),
 		        .window_s = (unsigned)(windows[what].us / 1000000),
 		        .reset_s = (unsigned)((in + 999999) / 1000000),
 		};

@@ -239,7 +239,7 @@ enum tw_status tw_resume_new(struct tw_resumes *rs, const struct tw_caller *call
         const char *metadata, const char *key, char ret_id[TW_ID_BYTES], struct tw_err *err)
 {
 	struct tw_resume_entry *e;
-	enum tw_status st = tw_blobs_check_room(rs->blobs, 0, err);
+	enum tw_status st = tw_blobs_check_space(rs->blobs, 0, err);
 
 	if (st != TW_OK)
 		return st;
@@ -374,7 +374,7 @@ enum tw_status tw_resume_begin_piece(
 {
 	struct tw_resume_entry *e = entry_of(r);
 	char path[PATH_BYTES];
-	enum tw_status st = tw_blobs_check_room(rs->blobs, 0, err);
+	enum tw_status st = tw_blobs_check_space(rs->blobs, 0, err);
 
 	if (st != TW_OK)
 		return st;
@@ -421,7 +421,7 @@ enum tw_status tw_resume_write(
 		        "the piece exceeds Upload-Length, %" PRIu64 " bytes", r->length);
 	if (at + n - e->checked > CHECK_EVERY_BYTES) {
 		e->checked = at + n;
-		st = tw_blobs_check_room(rs->blobs, 0, err);
+		st = tw_blobs_check_space(rs->blobs, 0, err);
 		if (st == TW_OK && !e->apart) /* bounds the bytes that a power failure loses */
 			st = sync_part(rs, r, e->fd, err);
 	}

@@ -24,7 +24,7 @@ enum {
 	SKEW_MS = 5 * 60 * 1000,
 	BYTES_A_MS = 256, /* assumed minimum rate of a slow store, for time limits */
 	TRY_LEAST_MS = 1000,
-	SAID_BYTES = 120,
+	MESSAGE_BYTES = 120,
 	WRONG_MOST = 3,
 	GIVE_UP_MS = 1000,
 	MOVING_MS = 1000
@@ -41,7 +41,7 @@ try {
 	gnutls_hash_hd_t sha; /* of the bytes written to a file */
 	uint64_t sent, got;
 	int64_t retry_after_ms;
-	bool no_room;     /* for the received bytes */
+	bool no_space;    /* for the received bytes */
 	curl_off_t moved; /* bytes, both directions */
 	int64_t began_ms, moved_ms;
 	int64_t skew_ms; /* the skew used for signing */
@@ -84,7 +84,7 @@ static int seek(void *arg, curl_off_t at, int origin)
 static bool to_file(struct try *t, const char *p, size_t n)
 {
 	if (!tw_pwrite_all(t->r->to_fd, p, n, t->got)) {
-		t->no_room = true;
+		t->no_space = true;
 		return false;
 	}
 	t->got += n;
@@ -379,7 +379,7 @@ static enum tw_s3_outcome outcome_of(const struct try *t, CURLcode code)
 static enum tw_status fail_refused(
         const struct try *t, enum tw_s3_outcome outcome, struct tw_err *err)
 {
-	char code[64], message[SAID_BYTES];
+	char code[64], message[MESSAGE_BYTES];
 	const char *name = *t->r->key ? t->r->key : t->s->where;
 	struct tw_str text = {(const char *)t->a->text.data, t->a->text.len};
 	enum tw_status st = outcome == TW_S3_SLOW || outcome == TW_S3_FAILED ? TW_BUSY : TW_DENIED;
@@ -398,7 +398,7 @@ static enum tw_status fail_unanswered(const struct try *t, CURLcode code, struct
 {
 	const char *name = *t->r->key ? t->r->key : t->s->where;
 
-	if (t->no_room)
+	if (t->no_space)
 		return tw_fail(err, TW_FULL, "no space left for data from the store");
 	if (atomic_load(&t->s->stopped))
 		return tw_fail(err, TW_BUSY, "the server is shutting down");
@@ -421,7 +421,7 @@ static bool read_skew(struct try *t, int64_t *ret_skew)
 
 static bool is_permanent(const struct try *t, CURLcode code, enum tw_s3_outcome outcome)
 {
-	if (t->no_room || atomic_load(&t->s->stopped))
+	if (t->no_space || atomic_load(&t->s->stopped))
 		return true;
 	if (outcome == TW_S3_SILENT)
 		return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ||

@@ -19,7 +19,7 @@ import { Server, atEnd, binary, sleep, until } from '../server.mjs';
 
 const KILLS = Number(process.env.KILLS ?? 30);
 const SEED = Number(process.env.KILL_SEED ?? 1);
-const LOOK_EVERY = 10;   /* kills between two complete checks */
+const CHECK_EVERY = 10;   /* kills between two complete checks */
 const MOST_KEPT = 60;    /* traces: older ones are deleted by the load itself */
 const SENDERS = 6;
 const hash = (bytes) => createHash('sha256').update(bytes).digest('hex');
@@ -136,7 +136,7 @@ test(`killed ${KILLS} times under load`, async (t) => {
 		await loaded;
 		s.log = '';
 		await s.start();
-		if (kills % LOOK_EVERY === 0 || kills === KILLS) await look(s, load);
+		if (kills % CHECK_EVERY === 0 || kills === KILLS) await look(s, load);
 	}
 	await s.stop();
 	const { status, stdout, stderr } = spawnSync(binary(), ['check', '--data', s.data], { encoding: 'utf8' });

@@ -18,7 +18,7 @@ const SECONDS = Number(process.env.WILD_SECONDS ?? 12);
 const SEED = Number(process.env.WILD_SEED ?? 1);
 const ONLY = process.env.WILD_CASE;
 const AT_ONCE = 24;
-const LOOK_EVERY = 1000; /* cases between two normal uploads */
+const CHECK_EVERY = 1000; /* cases between two normal uploads */
 const LATEST_MS = 180_000; /* of a close; the server's own time-out is 2 s */
 /* Up to three more preflight processes of four descriptors each stay for the project's next uploads, and connections of
  * the test itself. What a case leaks is in the hundreds. */
@@ -95,7 +95,7 @@ test('a server among strangers', async (t) => {
 				const answers = verify(c, await say(s, c));
 				answered += answers.length;
 				for (const { status } of answers) statuses[status] = (statuses[status] ?? 0) + 1;
-				if (n % LOOK_EVERY === LOOK_EVERY - 1) await goesOn(s, (normal++, n));
+				if (n % CHECK_EVERY === CHECK_EVERY - 1) await goesOn(s, (normal++, n));
 			} catch (e) {
 				e.message = `WILD_SEED=${SEED} WILD_CASE=${n}: ${e.message}\n${JSON.stringify(c.bytes.toString('latin1').slice(0, 3000))}, ` +
 					`in ${c.pieces.length} pieces, then ${c.then}\n${s.log.slice(-1000)}`;

@@ -273,7 +273,7 @@ test('kill -9 between the response and its row resends under the same id', async
 test('a delivery whose result cannot be stored is not resent, and nothing else is sent', async (t) => {
 	const [s, r] = [await startServer(t, { args: ARGS }), await startReceiver(t)];
 	const [h, other] = [await hook(s, `${r.url}/h`), await hook(s, `${r.url}/other`)];
-	db(s, s.schema ? 'alter table outbox_attempt add constraint no_room check (false) not valid' : "create trigger no_room before insert on outbox_attempt begin select raise(abort, 'no room'); end");
+	db(s, s.schema ? 'alter table outbox_attempt add constraint no_space check (false) not valid' : "create trigger no_space before insert on outbox_attempt begin select raise(abort, 'no room'); end");
 	await test1(s, h.id);
 	await r.wait('/h');
 	const refused = () => s.log.split('delivery_not_stored').length - 1;
@@ -283,7 +283,7 @@ test('a delivery whose result cannot be stored is not resent, and nothing else i
 	assert.ok(refused() < 6, 'later each time');
 	assert.deepEqual([r.at('/h').length, r.at('/other').length], [1, 0]);
 	assert.match((await asker(s)('POST', `/${h.id}/test`)).json.error.message, /a test of this webhook is already queued/);
-	db(s, s.schema ? 'alter table outbox_attempt drop constraint no_room' : 'drop trigger no_room');
+	db(s, s.schema ? 'alter table outbox_attempt drop constraint no_space' : 'drop trigger no_space');
 	await r.wait('/other', 1, 70);
 	assert.deepEqual([(await delivery(s, h.id, (d) => d.log.length)).state, r.at('/h').length], ['delivered', 1]);
 });

@@ -234,7 +234,7 @@ static void test_whole_is_whole(void **state)
 
 static void every_page_fits(const uint8_t *p, size_t n)
 {
-	assert_true(tw_sums_kept(p));
+	assert_true(tw_sums_are_stored(p));
 	for (size_t at = 0; at < n; at += TW_SUMS_PAGE)
 		assert_true(tw_sums_fit(p + at));
 }

@@ -451,7 +451,7 @@ static void test_no_connection_on_short_notice(void **state)
 
 	(void)state;
 	unit_needs(catalogue_on_postgres(), "PostgreSQL");
-	c = catalogue_in("/no_room");
+	c = catalogue_in("/no_space");
 	for (int i = 0; i < READERS; i++)
 		assert_int_equal(tw_cat_reader(c, &out[i], NULL), TW_OK);
 	tw_catalogue_shorten_timeout(true);

@@ -46,7 +46,7 @@ static void use_regressions(
 	uint64_t fresh = 0;
 	size_t n;
 
-	assert_int_equal(tw_catalogue_regression_keep(c, project, &f, 1, &fresh, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_regression_store(c, project, &f, 1, &fresh, NULL), TW_OK);
 	assert_int_equal(
 	        tw_catalogue_regressions(c, project, &all, 1, "", a, &rows, &n, &cursor, NULL),
 	        TW_OK);

@@ -117,7 +117,7 @@ static void test_missing_self_and_unknown_holders(void **state)
 	struct tw_anr_graph g = graph(nodes, 3, locks, 3);
 
 	(void)state;
-	assert_int_equal(g.edges[0].to, TW_ANR_GONE);
+	assert_int_equal(g.edges[0].to, TW_ANR_MISSING);
 	assert_int_equal(g.edges[1].to, TW_ANR_NONE);
 	assert_int_equal(g.edges[2].to, TW_ANR_NONE);
 	assert_int_equal(g.n_cycles, 0);

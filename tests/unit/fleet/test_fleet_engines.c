@@ -526,7 +526,7 @@ static struct tw_search search(struct session *s, int engine, const struct tw_fl
 	        .numbers = numbers, .n_methods = n, .thread = thread, .over_ns = 3000};
 	struct tw_err err;
 
-	k.found = tw_arena_alloc(s->arena, 2 * (size_t)TW_SEARCH_KEPT, sizeof *k.found);
+	k.found = tw_arena_alloc(s->arena, 2 * (size_t)TW_SEARCH_HITS_MAX, sizeof *k.found);
 	k.kept = s->arena;
 	if (s->of[engine]->engine->search(s->of[engine], query, r.cells, r.n, &k, &err) != TW_OK)
 		fail_msg("%s", err.msg);

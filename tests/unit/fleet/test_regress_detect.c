@@ -234,7 +234,7 @@ static void keep(struct session *s, const struct tw_regress_found *f, uint64_t f
 {
 	uint64_t n = 0;
 
-	assert_int_equal(tw_catalogue_regression_keep(s->c, s->project, f, 1, &n, NULL), TW_OK);
+	assert_int_equal(tw_catalogue_regression_store(s->c, s->project, f, 1, &n, NULL), TW_OK);
 	assert_int_equal(n, fresh);
 }
 

@@ -39,7 +39,7 @@ struct asker {
 };
 
 static struct house house;
-static struct asker askers[MOST];
+static struct asker waiting[MOST];
 static size_t n_askers;
 
 static enum tw_status child(void *arg, json_t **ret, struct tw_err *err)
@@ -76,15 +76,15 @@ static void *query(void *arg)
 
 static void wait_askers(uint64_t n)
 {
-	while (tw_source_scheduler_counts(house.turns).askers != n)
+	while (tw_source_scheduler_counts(house.turns).waiting != n)
 		(void)usleep(1000);
 }
 
 /* "a1": project a asks for 1.  It is there, and behind those before, when this returns. */
 static struct asker *start(const char *question, int64_t patience_ms, enum tw_status fails)
 {
-	struct asker *a = &askers[n_askers++];
-	const uint64_t before = tw_source_scheduler_counts(house.turns).askers;
+	struct asker *a = &waiting[n_askers++];
+	const uint64_t before = tw_source_scheduler_counts(house.turns).waiting;
 
 	*a = (struct asker){.h = &house, .patience_ms = patience_ms, .fails = fails};
 	a->project[0] = question[0];
@@ -133,7 +133,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	assert_int_equal(tw_source_scheduler_counts(house.turns).askers, 0);
+	assert_int_equal(tw_source_scheduler_counts(house.turns).waiting, 0);
 	house.turns = tw_source_scheduler_free(house.turns);
 	(void)pthread_cond_destroy(&house.changed);
 	(void)pthread_mutex_destroy(&house.lock);
@@ -145,13 +145,13 @@ static void join_all(void)
 {
 	wait_askers(0);
 	for (size_t i = 0; i < n_askers; i++)
-		(void)pthread_join(askers[i].thread, NULL);
+		(void)pthread_join(waiting[i].thread, NULL);
 }
 
 static void forget_all(void)
 {
 	for (size_t i = 0; i < n_askers; i++)
-		json_decref(askers[i].answer);
+		json_decref(waiting[i].answer);
 	n_askers = 0;
 }
 
@@ -166,11 +166,11 @@ static void equal_questions_share_one_child(void **state)
 	end_children('a', 1);
 	join_all();
 	for (size_t i = 0; i < n_askers; i++) {
-		assert_int_equal(askers[i].st, TW_OK);
+		assert_int_equal(waiting[i].st, TW_OK);
 		assert_string_equal(
-		        json_string_value(json_object_get(askers[i].answer, "of")), "a1");
+		        json_string_value(json_object_get(waiting[i].answer, "of")), "a1");
 		for (size_t k = 0; k < i; k++)
-			assert_ptr_not_equal(askers[i].answer, askers[k].answer);
+			assert_ptr_not_equal(waiting[i].answer, waiting[k].answer);
 	}
 	n = tw_source_scheduler_counts(house.turns);
 	assert_string_equal(begun(), "1");
@@ -234,7 +234,7 @@ static void projects_take_turns(void **state)
 	end_children('c', 1);
 	join_all();
 	for (size_t i = 0; i < n_askers; i++)
-		assert_int_equal(askers[i].st, TW_OK);
+		assert_int_equal(waiting[i].st, TW_OK);
 	forget_all();
 	assert_int_equal(house.most, TW_SOURCE_CHILDREN);
 }

@@ -134,7 +134,7 @@ static struct tw_system *scan(const struct merged *x)
 
 static void pack(const struct tw_system *s, struct tw_buf *out)
 {
-	tw_buf_init(out, TW_SYSTEM_FACTS_ROOM_BYTES);
+	tw_buf_init(out, TW_SYSTEM_FACTS_BYTES);
 	assert_int_equal(tw_system_pack(s, out, NULL), TW_OK);
 }
 
@@ -339,7 +339,7 @@ static void test_no_memory(void **state)
 	for (uint64_t n = 1; st != TW_OK; n++) {
 		struct tw_buf out;
 
-		tw_buf_init(&out, TW_SYSTEM_FACTS_ROOM_BYTES);
+		tw_buf_init(&out, TW_SYSTEM_FACTS_BYTES);
 		tw_mem_fail_at(n);
 		st = tw_system_pack(s, &out, NULL);
 		tw_mem_fail_at(0);

@@ -14,7 +14,7 @@
 /* Maximum unpacked size; a trace with more clocks and threads is scanned again on each export. */
 enum {
 	TW_SYSTEM_FACTS_MAX_BYTES = 4 << 20,
-	TW_SYSTEM_FACTS_ROOM_BYTES = 5 << 20 /* required capacity of a buffer for them */
+	TW_SYSTEM_FACTS_BYTES = 5 << 20 /* required capacity of a buffer for them */
 };
 
 /* Appends nothing if they exceed the maximum. */

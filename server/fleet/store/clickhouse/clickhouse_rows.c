@@ -275,10 +275,10 @@ enum tw_status tw_clickhouse_search(struct tw_fleet_store *s, const struct tw_fl
 	(void)tw_buf_add_str(&sql, TW_STR("trace,method,thread,main,max_ns"));
 	tw_clickhouse_where(&sql, &all, NULL, "longest_calls");
 	put_methods(&sql, io);
-	(void)tw_buf_printf(
-	        &sql, " ORDER BY max_ns DESC,trace,thread,method LIMIT %d", (int)TW_SEARCH_KEPT);
+	(void)tw_buf_printf(&sql, " ORDER BY max_ns DESC,trace,thread,method LIMIT %d",
+	        (int)TW_SEARCH_HITS_MAX);
 	st = tw_clickhouse_select((struct tw_fleet_clickhouse *)s, &all, &sql, &r, err);
-	while (st == TW_OK && tw_clickhouse_more(&r) && io->n < TW_SEARCH_KEPT)
+	while (st == TW_OK && tw_clickhouse_more(&r) && io->n < TW_SEARCH_HITS_MAX)
 		st = read_call(&r, &all, io->kept, io, err);
 	return tw_clickhouse_end(&r, st, err);
 }
