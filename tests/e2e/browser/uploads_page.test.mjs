@@ -192,6 +192,15 @@ test('a library that is dropped with a trace names its native frames', async (t)
 	await done(page, t);
 });
 
+test('a library whose reader cannot be loaded is reported, and the files dropped with it are sent', async (t) => {
+	const page = await entered(server, '/traces');
+	await page.route(/\/assets\/elf-/, (route) => route.abort());
+	await drop(page, [['beside.bin', records(77)], ['libshop.so', Buffer.from('\x7fELF')]]);
+	await row(page, 'libshop.so').getByText('Part of this page could not be loaded.').waitFor();
+	await page.waitForSelector('h1 >> text=beside.bin');
+	await done(page, t);
+});
+
 test('a file dropped on the page of another trace stays in the list with its link, until it is opened', async (t) => {
 	const page = await entered(server, `/traces/${id}`);
 	const show = page.getByRole('region', { name: 'Uploads' }).getByRole('button', { name: 'Show' });

@@ -4,6 +4,7 @@ import { upload } from '../api/manage';
 import { backOff } from '../api/traces';
 import { translateInTime } from '../i18n/servertext';
 import { firstProject } from '../ui/makekey';
+import { incomplete } from '../ui/later';
 import { go, link, path } from '../ui/route';
 import { tr } from '../i18n/strings/frame';
 import { details, traceChanges, uploads, type Upload } from './uploadstate';
@@ -35,16 +36,19 @@ export const mayRetry = (why: Error): boolean => !(why instanceof Refusal) || wh
 
 export const isBusy = (u: Upload): boolean => u.stage === 'waiting' || u.stage === 'sending' || u.stage === 'decoding';
 
-const libraryOf = async (file: File) => (await import('./elf')).buildIdOf(file).catch(() => '');
+const isLibrary = (head: string): boolean => head.startsWith('\x7fELF');
 
 /** Takes files; each with the folder that it was dropped in, if it was in one. */
 export async function take(files: { file: File; folder: string }[]): Promise<void> {
 	const here = path.value;
 	const heads = await Promise.all(files.map(({ file }) => file.slice(0, HEAD_BYTES).text().catch(() => '')));
-	const libraries = await Promise.all(files.map(({ file }, i) => (heads[i].startsWith('\x7fELF') ? libraryOf(file) : undefined)));
+	const elf = heads.some(isLibrary) ? await import('./elf').catch(incomplete) : undefined;
+	const buildIdOf = (file: File) => (!elf || elf instanceof Error ? '' : elf.buildIdOf(file).catch(() => ''));
+	const libraries = await Promise.all(files.map(({ file }, i) => (isLibrary(heads[i]) ? buildIdOf(file) : undefined)));
+	const withoutBuildId = elf instanceof Error ? elf.message : tr('This library has no build id. Link it with -Wl,--build-id.');
 	const made = planOf(files.map((f, i) => ({ ...f, head: heads[i], library: libraries[i] })), details.value.build_id).map(({ alone, ...p }): Upload => ({
 		id: next++, ...p, sent: 0, stage: alone ? 'failed' : p.kind !== 'trace' && !p.build ? 'unnamed' : 'waiting',
-		error: !alone ? undefined : new Refusal(ALONE, p.kind === 'symbols' ? tr('This library has no build id. Link it with -Wl,--build-id.') : tr('This file names parts of a recording. Drop it with that recording only.')),
+		error: !alone ? undefined : new Refusal(ALONE, p.kind === 'symbols' ? withoutBuildId : tr('This file names parts of a recording. Drop it with that recording only.')),
 	}));
 	const traces = made.filter((u) => u.kind === 'trace' && !u.error);
 	uploads.value = [...uploads.value, ...made];
