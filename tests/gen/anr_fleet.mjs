@@ -61,7 +61,7 @@ export const CAUSES = [
 			`  at com.shop.Ads.installed-${['0d7_KjU', 'aB3dE9f'][i % 2]}(Ads.kt:${12 + i})`])]),
 	},
 	{
-		id: 'starved', kind: 'no_cpu', title: 'No CPU: system_server had it',
+		id: 'starved', kind: 'no_cpu', title: 'No CPU: used by system_server',
 		make: (i) => report([main('Runnable', [`  at com.shop.Screen${i}.draw(Screen.java:${i})`])],
 			{ loads: ['Load: 31.2 / 20.1 / 10.0', 'CPU usage from 0ms to 8123ms later:', '  190% 1511/system_server: 100% user + 90% kernel', `  ${i % 5}% 4242/com.shop: ${i % 5}% user + 0% kernel`, '98% TOTAL: 50% user + 48% kernel'] }),
 	},

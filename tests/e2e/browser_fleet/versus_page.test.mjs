@@ -249,7 +249,7 @@ test('single traces, and one against a version', async (t) => {
 	assert.ok(await page.getByLabel('A Scenario').isDisabled(), 'a trace is one whatever the filter');
 	await page.waitForSelector('#lengths >> text=too few traces');
 	await page.goto(`${server.url}/fleet/compare?a=trace:${ids[1]}&b=trace:${ids[EACH + 1]}`);
-	await page.waitForSelector('.verdict-line >> text=one trace on each side');
+	await page.waitForSelector('.verdict-line >> text=one trace per side');
 	await whole(page);
 	assert.equal(await page.locator('#lengths, section[aria-label="Mix"], #methods :text("may be chance")').count(), 0, 'of two traces nothing is weighed');
 	await page.waitForSelector('#difference >> text=changes cannot be distinguished from chance');

@@ -92,7 +92,7 @@ test('two sides of a fleet', async (t) => {
 		assert.deepEqual([os.mix.corrected, os.mix.strata.map((x) => [x.scenario, x.class])], [true, [['cold_start', null]]], 'no class in common: by scenario alone');
 		assert.match(os.mix.note, /no device class in common, so differences in the device mix could not be corrected/);
 		const one = (await compare(s, `a=trace:${ids[1]}&b=trace:${ids[41]}`)).json;
-		assert.match(one.summary, /one trace on each side/);
+		assert.match(one.summary, /one trace per side/);
 		assert.ok(one.methods.every((m) => !m.significant && m.self_ns.change.low === null));
 		const load = one.methods.find((m) => m.name === 'com.app.Repo.load');
 		assert.equal(load.total_ns.a, fleet[1].load);
