@@ -157,25 +157,25 @@ struct flame_input {
 	uint64_t *merged_nodes;
 };
 
-static struct tw_member member_of(
+static struct tw_grow_member member_of(
         const struct tw_forest *f, const struct flame_input *w, uint32_t tree, uint32_t at)
 {
 	const struct tw_tree_node *n = &f->trees[tree].nodes[at];
 	bool rest = w->summary && n->method == w->summary->rest;
 
-	return (struct tw_member){
+	return (struct tw_grow_member){
 	        .tree = tree,
 	        .at = at,
 	        .method = rest ? TW_NO_METHOD : n->method,
 	};
 }
 
-static struct tw_member_sums sums_of(const struct tw_grower *g, const struct tw_member *m)
+static struct tw_grow_sums sums_of(const struct tw_grower *g, const struct tw_grow_member *m)
 {
 	const struct flame_input *w = g->arg;
 	const struct tw_tree_node *n = &g->forest->trees[m->tree].nodes[m->at];
 
-	return (struct tw_member_sums){
+	return (struct tw_grow_sums){
 	        .value = weight_all(&w->w, g->forest, m->tree, m->at),
 	        .self = weight_own(&w->w, g->forest, m->tree, m->at),
 	        .max_ns = n->max_ns,
@@ -188,7 +188,7 @@ static struct tw_member_sums sums_of(const struct tw_grower *g, const struct tw_
 /* Counts first: a node may have a million children, and growing the list by doubling would be the
  * largest allocation of the request. */
 static uint32_t count_callees(
-        const struct tw_forest *f, const struct tw_member *members, uint32_t n)
+        const struct tw_forest *f, const struct tw_grow_member *members, uint32_t n)
 {
 	uint32_t k = 0;
 
@@ -203,12 +203,12 @@ static uint32_t count_callees(
 }
 
 /* NOLINTBEGIN(readability-non-const-parameter) the type is tw_expand_fn */
-static bool callees(struct tw_grower *g, const struct tw_member *members, uint32_t n,
-        struct tw_member **ret, uint32_t *ret_n, int64_t *ret_self)
+static bool callees(struct tw_grower *g, const struct tw_grow_member *members, uint32_t n,
+        struct tw_grow_member **ret, uint32_t *ret_n, int64_t *ret_self)
 /* NOLINTEND(readability-non-const-parameter) */
 {
 	uint32_t most = count_callees(g->forest, members, n);
-	struct tw_member *found = tw_arena_alloc(g->arena, most ? most : 1, sizeof *found);
+	struct tw_grow_member *found = tw_arena_alloc(g->arena, most ? most : 1, sizeof *found);
 	uint32_t k = 0;
 
 	(void)ret_self;
@@ -241,7 +241,7 @@ static enum tw_status grow_down(const struct tw_forest *f, struct flame_input *w
 	        .sums = sums_of,
 	        .arg = w,
 	        .knows_total = true};
-	struct tw_member *roots = tw_arena_alloc(a, f->n ? f->n : 1, sizeof *roots);
+	struct tw_grow_member *roots = tw_arena_alloc(a, f->n ? f->n : 1, sizeof *roots);
 	enum tw_status st = weigh(f, q, a, &w->w, err);
 
 	if (st != TW_OK)
@@ -298,10 +298,11 @@ struct caller {
 enum { AHEAD = 8 };
 
 /* Moves members to their callers, in place; time of members without a caller becomes self time. */
-static bool callers(struct tw_grower *g, const struct tw_member *members, uint32_t n,
-        struct tw_member **ret, uint32_t *ret_n, int64_t *ret_self)
+static bool callers(struct tw_grower *g, const struct tw_grow_member *members, uint32_t n,
+        struct tw_grow_member **ret, uint32_t *ret_n, int64_t *ret_self)
 {
-	struct tw_member *up = (struct tw_member *)(uintptr_t)members; /* of this grower's arena */
+	struct tw_grow_member *up =
+	        (struct tw_grow_member *)(uintptr_t)members; /* of this grower's arena */
 	const struct caller *of = g->arg;
 	uint32_t kept = 0;
 
@@ -325,11 +326,11 @@ static bool callers(struct tw_grower *g, const struct tw_member *members, uint32
 
 /* The first step leads from the root to the methods themselves. A thread's own time, which
  * reshaping may leave, has no method. */
-static bool methods_then_callers(struct tw_grower *g, const struct tw_member *members, uint32_t n,
-        struct tw_member **ret, uint32_t *ret_n, int64_t *ret_self)
+static bool methods_then_callers(struct tw_grower *g, const struct tw_grow_member *members,
+        uint32_t n, struct tw_grow_member **ret, uint32_t *ret_n, int64_t *ret_self)
 {
-	struct tw_member *kept =
-	        (struct tw_member *)(uintptr_t)members; /* of this grower's arena */
+	struct tw_grow_member *kept =
+	        (struct tw_grow_member *)(uintptr_t)members; /* of this grower's arena */
 	uint32_t k = 0;
 
 	g->expand = callers;
@@ -351,8 +352,8 @@ enum { NODES_PER_HELPER = 1 << 15 };
 struct listing {
 	const struct tw_forest *forest;
 	const struct weights *weights;
-	struct tw_member *members;
-	struct tw_member_leaf *leaves; /* of the members, in the same order */
+	struct tw_grow_member *members;
+	struct tw_grow_leaf *leaves; /* of the members, in the same order */
 	struct caller *callers;
 	uint32_t methods;
 	struct run {
@@ -410,9 +411,9 @@ static void put_members(struct listing *l, struct run *r, uint32_t tree, uint32_
 		if (is_member(l, tree, i)) {
 			uint32_t at = r->next[slot_of(l, nodes[i].method)]++;
 
-			l->members[at] = (struct tw_member){at, first + i, nodes[i].method};
+			l->members[at] = (struct tw_grow_member){at, first + i, nodes[i].method};
 			l->leaves[at] =
-			        (struct tw_member_leaf){weight_own(l->weights, l->forest, tree, i),
+			        (struct tw_grow_leaf){weight_own(l->weights, l->forest, tree, i),
 			                nodes[i].max_ns, nodes[i].count};
 		}
 	}

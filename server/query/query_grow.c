@@ -10,7 +10,7 @@ enum { FEW = 8, SORT_BY_INSERTION = 64, SORT_BY_COUNTING = 2000, MANY = 4096 };
 struct tw_grown {
 	struct tw_flame_node node;
 	int64_t order;
-	struct tw_member *members;
+	struct tw_grow_member *members;
 	uint32_t n_members;
 	uint32_t first_child, n_children; /* set when opened: heaviest first */
 	bool opened;
@@ -22,11 +22,11 @@ struct tw_heap_entry { /* a node with its sort key */
 };
 
 struct tw_group { /* the members [first, first + n), which have the same method */
-	struct tw_member_sums sums;
+	struct tw_grow_sums sums;
 	uint32_t method, first, n;
 };
 
-static uint32_t highest_method(const struct tw_member *m, uint32_t n)
+static uint32_t highest_method(const struct tw_grow_member *m, uint32_t n)
 {
 	uint32_t most = 0;
 
@@ -79,7 +79,7 @@ static const uint64_t *radix_sort(uint64_t *keys, uint64_t *spare, uint32_t n, u
 }
 
 /* Sorts indexes, then moves each member once. */
-static bool sort_keys(struct tw_grower *g, struct tw_member *m, uint32_t n)
+static bool sort_keys(struct tw_grower *g, struct tw_grow_member *m, uint32_t n)
 {
 	const uint64_t *sorted = g->keys;
 
@@ -95,7 +95,7 @@ static bool sort_keys(struct tw_grower *g, struct tw_member *m, uint32_t n)
 	return true;
 }
 
-static bool is_sorted(const struct tw_member *m, uint32_t n)
+static bool is_sorted(const struct tw_grow_member *m, uint32_t n)
 {
 	for (uint32_t i = 1; i < n; i++)
 		if (m[i].method < m[i - 1].method)
@@ -104,7 +104,7 @@ static bool is_sorted(const struct tw_member *m, uint32_t n)
 }
 
 /* Stable. Counting sort takes one pass if every node of a tree is a member. */
-static bool sort_by_method(struct tw_grower *g, struct tw_member *m, uint32_t n)
+static bool sort_by_method(struct tw_grower *g, struct tw_grow_member *m, uint32_t n)
 {
 	uint32_t most;
 	size_t slots;
@@ -222,24 +222,24 @@ static bool reserve(struct tw_grower *g, uint32_t more)
 	return true;
 }
 
-static struct tw_member_sums sums_of(const struct tw_grower *g, const struct tw_member *m)
+static struct tw_grow_sums sums_of(const struct tw_grower *g, const struct tw_grow_member *m)
 {
-	const struct tw_member_leaf *l;
+	const struct tw_grow_leaf *l;
 
 	if (g->sums)
 		return g->sums(g, m);
 	l = &g->leaves[m->tree];
-	return (struct tw_member_sums){
+	return (struct tw_grow_sums){
 	        .value = l->value, .max_ns = l->max_ns, .order = l->value, .count = l->count};
 }
 
-static struct tw_member_sums add_up(
-        const struct tw_grower *g, const struct tw_member *m, uint32_t n)
+static struct tw_grow_sums add_up(
+        const struct tw_grower *g, const struct tw_grow_member *m, uint32_t n)
 {
-	struct tw_member_sums all = {0};
+	struct tw_grow_sums all = {0};
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct tw_member_sums one = sums_of(g, &m[i]);
+		const struct tw_grow_sums one = sums_of(g, &m[i]);
 
 		all.value += one.value;
 		all.self += one.self;
@@ -253,7 +253,7 @@ static struct tw_member_sums add_up(
 }
 
 /* Groups members sorted by method; groups are sorted by falling value. */
-static bool group(struct tw_grower *g, const struct tw_member *m, uint32_t n, uint32_t *ret_n)
+static bool group(struct tw_grower *g, const struct tw_grow_member *m, uint32_t n, uint32_t *ret_n)
 {
 	uint32_t k = 0;
 
@@ -279,7 +279,7 @@ static bool group(struct tw_grower *g, const struct tw_member *m, uint32_t n, ui
 	return true;
 }
 
-static struct tw_grown grown_of(const struct tw_member_sums *s, struct tw_member *m, uint32_t n)
+static struct tw_grown grown_of(const struct tw_grow_sums *s, struct tw_grow_member *m, uint32_t n)
 {
 	return (struct tw_grown){.members = m,
 	        .n_members = n,
@@ -293,7 +293,7 @@ static struct tw_grown grown_of(const struct tw_member_sums *s, struct tw_member
 }
 
 static void add_child(
-        struct tw_grower *g, uint32_t parent, const struct tw_group *from, struct tw_member *m)
+        struct tw_grower *g, uint32_t parent, const struct tw_group *from, struct tw_grow_member *m)
 {
 	struct tw_grown *k = &g->nodes[g->n++];
 
@@ -310,7 +310,7 @@ bool tw_grow_is_late(struct tw_grower *g, uint32_t n)
 }
 
 /* Groups members by method as children of `parent`, heaviest first. */
-static bool add_children(struct tw_grower *g, uint32_t parent, struct tw_member *m, uint32_t n)
+static bool add_children(struct tw_grower *g, uint32_t parent, struct tw_grow_member *m, uint32_t n)
 {
 	uint32_t distinct = 0;
 	uint32_t first = g->n;
@@ -331,7 +331,7 @@ static bool add_children(struct tw_grower *g, uint32_t parent, struct tw_member 
 
 static bool open_node(struct tw_grower *g, uint32_t node)
 {
-	struct tw_member *next = NULL;
+	struct tw_grow_member *next = NULL;
 	uint32_t n = 0;
 	int64_t self = 0;
 
@@ -355,9 +355,10 @@ static uint32_t first_capacity(const struct tw_grower *g, uint32_t max_nodes)
 	return most < UINT32_MAX / 8 ? (uint32_t)most + 1 : 1;
 }
 
-static bool start(struct tw_grower *g, struct tw_member *members, uint32_t n, uint32_t max_nodes)
+static bool start(
+        struct tw_grower *g, struct tw_grow_member *members, uint32_t n, uint32_t max_nodes)
 {
-	struct tw_member_sums sums;
+	struct tw_grow_sums sums;
 
 	if (!reserve(g, first_capacity(g, max_nodes)))
 		return false;
@@ -535,7 +536,7 @@ static bool build_layout(struct layout *l, uint32_t root, struct tw_arena *a)
 }
 
 enum tw_status tw_grow(struct tw_grower *g, const struct tw_flame_query *q,
-        struct tw_member *members, uint32_t n, struct tw_flame *ret, struct tw_err *err)
+        struct tw_grow_member *members, uint32_t n, struct tw_flame *ret, struct tw_err *err)
 {
 	struct layout l = {.g = g};
 	bool partial = false;

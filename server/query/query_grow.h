@@ -14,14 +14,14 @@
 
 /* A call-tree node merged into a node of the graph. Large graphs move millions of members, so their
  * numbers are stored elsewhere. */
-struct tw_member {
+struct tw_grow_member {
 	uint32_t tree, at; /* in the numbering of the members' source; with leaves, `tree` is the
 	                    * index of a leaf */
 	uint32_t method;   /* TW_NO_METHOD: a rest, which is never opened and comes last */
 };
 
 /* The values that a member adds to its node. */
-struct tw_member_sums {
+struct tw_grow_sums {
 	int64_t value, self, max_ns;
 	int64_t order; /* sort key of siblings, falling */
 	uint64_t count;
@@ -30,7 +30,7 @@ struct tw_member_sums {
 };
 
 /* The same, for members that keep their numbers while they move to other nodes. */
-struct tw_member_leaf {
+struct tw_grow_leaf {
 	int64_t value, max_ns;
 	uint64_t count;
 };
@@ -40,10 +40,11 @@ struct tw_grower;
 /* Collects the neighbours of an opened node's members; *ret may reuse the node's array. The
  * value of members without a neighbour is added to *ret_self. False: out of memory, or past the
  * deadline. */
-typedef bool (*tw_expand_fn)(struct tw_grower *g, const struct tw_member *members, uint32_t n,
-        struct tw_member **ret, uint32_t *ret_n, int64_t *ret_self);
+typedef bool (*tw_expand_fn)(struct tw_grower *g, const struct tw_grow_member *members, uint32_t n,
+        struct tw_grow_member **ret, uint32_t *ret_n, int64_t *ret_self);
 
-typedef struct tw_member_sums (*tw_sums_fn)(const struct tw_grower *g, const struct tw_member *m);
+typedef struct tw_grow_sums (*tw_sums_fn)(
+        const struct tw_grower *g, const struct tw_grow_member *m);
 
 struct tw_grower {
 	const struct tw_forest *forest;
@@ -52,14 +53,14 @@ struct tw_grower {
 	bool late; /* the deadline passed while a node was opened; that node stays closed */
 	tw_expand_fn expand;
 	tw_sums_fn sums; /* NULL: the members' numbers are leaves, and their order is the value */
-	const struct tw_member_leaf *leaves;
+	const struct tw_grow_leaf *leaves;
 	void *arg;        /* of expand and sums */
 	bool knows_total; /* members have the number of all hidden nodes */
 	struct tw_grown *nodes;
 	uint32_t n, cap, shown;
 	struct tw_heap_entry *heap; /* unopened nodes, heaviest on top */
 	uint32_t n_heap;
-	struct tw_member *scratch; /* for sorting */
+	struct tw_grow_member *scratch; /* for sorting */
 	uint64_t *keys;
 	uint32_t cap_scratch;
 	struct tw_group *groups; /* children being built */
@@ -71,7 +72,7 @@ bool tw_grow_is_late(struct tw_grower *g, uint32_t n);
 
 /* Builds the result of q from the members of the graph's first node. */
 enum tw_status tw_grow(struct tw_grower *g, const struct tw_flame_query *q,
-        struct tw_member *members, uint32_t n, struct tw_flame *ret,
+        struct tw_grow_member *members, uint32_t n, struct tw_flame *ret,
         struct tw_err *err) TW_MUST_USE;
 
 #endif
