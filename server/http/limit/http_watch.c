@@ -19,9 +19,11 @@
 #include "server/base/thread/periodic.h"
 #include "server/http/http_int.h"
 
-/* A body may be slow at first.  Then it needs a minimum rate, and earlier a higher one while upload
- * slots are scarce. */
+/* Headers are late only after the library has closed the silent connections, which are not counted:
+ * browsers open connections in advance.  A body may be slow at first.  Then it needs a minimum
+ * rate, and earlier a higher one while upload slots are scarce. */
 enum {
+	SILENT_GRACE_S = 2,
 	GRACE_S = 60,
 	BYTES_PER_S = 256,
 	SCARCE_GRACE_S = 10,
@@ -67,7 +69,7 @@ static bool is_late(const struct tw_watch *w, const struct tw_watched *c, uint64
 	const uint64_t s = ns / 1000000000;
 
 	if (c->wait == TW_WAIT_IDLE)
-		return ns > w->limit_ns;
+		return ns > w->limit_ns + SILENT_GRACE_S * UINT64_C(1000000000);
 	return c->wait != TW_WAIT_SERVER && s > (scarce ? SCARCE_GRACE_S : GRACE_S) &&
 	       atomic_load(&c->got) / s < (scarce ? SCARCE_BYTES_PER_S : BYTES_PER_S);
 }

@@ -53,6 +53,20 @@ test('headers that arrive byte by byte', async (t) => {
 	await until(() => (descriptors(s) <= before + 2 ? true : undefined), 'their descriptors are closed', 10);
 });
 
+/* Browsers open connections in advance, and keep others for later. */
+test('silent connections are closed, and not counted as late', async (t) => {
+	const s = await startServer(t, { args: ['--connection-timeout', '2'] });
+	const closed = [];
+	for (let i = 0; i < 20; i++) {
+		const socket = await s.socket(i % 2 ? '' : 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+		socket.resume();
+		closed.push(new Promise((done) => socket.once('close', done)));
+		await sleep(100);
+	}
+	await Promise.all(closed);
+	assert.equal(await metric(s, 'tracewell_connections_late_total'), 0);
+});
+
 /* A body is not headers: as long as it comes, it may take longer than they may. */
 test('a slow body is accepted, a stalled one is ended', async (t) => {
 	const s = await startServer(t, { args: ['--connection-timeout', '10'] });
