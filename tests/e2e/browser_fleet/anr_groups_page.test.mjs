@@ -55,6 +55,30 @@ test('groups lead to one of them, with its report and its deadlock drawn', async
 	await done(page, t);
 });
 
+test('a decision about a group is shown wherever groups are listed', async (t) => {
+	await prepare();
+	const page = await asWriter();
+	const lists = [['/anrs?app=shop', '#anrs'], ['/fleet?app=shop', '#topanrs']];
+	const row = (list) => page.locator(`${list} tr[data-group]:has-text("Lock of Orders, held in Orders.insert")`);
+	for (const [address, list] of lists) {
+		await page.goto(server.url + address);
+		await row(list).waitFor();
+		assert.equal(await row(list).locator('[data-decision]').count(), 0);
+	}
+	await row('#topanrs').locator('a').click();
+	await page.locator('#group').getByRole('button', { name: /^Mute for/ }).click();
+	await page.locator('#group strong', { hasText: /muted until 20/ }).waitFor();
+	for (const [address, list] of lists) {
+		await page.goto(server.url + address);
+		await row(list).locator('[data-decision]', { hasText: /muted until 20/ }).waitFor();
+	}
+	await page.goto(`${server.url}/anrs?app=shop`);
+	await row('#anrs').locator('a').click();
+	await page.locator('#group').getByRole('button', { name: 'Unmute' }).click();
+	await page.locator('#group').getByRole('button', { name: /^Mute for/ }).waitFor();
+	await done(page, t);
+});
+
 test('rows of ANRs in the list name their cause', async (t) => {
 	await prepare();
 	const { groups } = (await server.get('/api/v1/anr/groups?app=shop')).json;

@@ -4,7 +4,7 @@ import { manage } from '../api/manage';
 import { stageName } from '../api/stages';
 import { KINDS, type Groups } from './anrgroups';
 import { enough, groupId, groupName, LABEL, scenarioRows, uncounted, type Counts, type FleetMethods, type Scenario, type ScenarioGroup, type Scenarios } from './fleetdoc';
-import { dayOf, durationName } from './triage';
+import { dayOf, decisionOf, durationName } from './triage';
 import { alertLink, byName, Change, filterOf, methodLink, MissingMappings, NoTraces, PickBy, Stated, Uncounted, useFleetQuery, useBy, withFilter } from './fleetparts';
 import { namedParams, span, Trend, Ungrouped, useDays } from './fleetfilter';
 import { count, duration, percent, signed } from '../i18n/format';
@@ -222,7 +222,7 @@ export function Anrs({ few }: { few: boolean }) {
 			{v && !load.error && v.groups.length > 0 && <Cards>
 				<thead><tr><th>{tr('Cause')}</th><th>{tr('Kind')}</th><th class="num">{tr('ANRs')}</th><th class="num">{tr('Users')}</th><th>{tr('{days} days', { days: fleet.days })}</th></tr></thead>
 				<tbody>{v.groups.map((g) => <tr key={g.key} data-group={g.key}>
-					<td class="anywhere wide"><a href={withFilter(`/anrs/${g.key}`, { label: '' })}>{g.name || serverText(g.title)}</a></td><td class="nowrap">{KINDS[g.kind] ?? g.kind}</td>
+					<td class="anywhere wide"><a href={withFilter(`/anrs/${g.key}`, { label: '' })}>{g.name || serverText(g.title)}</a>{decisionOf(g) && <p class="quiet" data-decision>{decisionOf(g)}</p>}</td><td class="nowrap">{KINDS[g.kind] ?? g.kind}</td>
 					<td class="num">{count(g.count)}</td><td class="num">{g.users ? count(g.users) : <span class="quiet">–</span>}</td><td><Trend trend={g.trend} days={fleet.days} name={g.name || serverText(g.title)} wide={90} /></td>
 				</tr>)}</tbody>
 			</Cards>}

@@ -60,3 +60,8 @@ export function stateOf(i: Pick<Item, 'status' | 'fixed_in' | 'muted_until_ms'>)
 	const fixed = (i.status === 'fixed' || i.status === 'returned') && i.fixed_in ? tr('{state}, fixed in {version}', { state: STATUS_NAMES[i.status], version: i.fixed_in }) : STATUS_NAMES[i.status];
 	return isMuted(i) ? tr('{state}, muted until {day}', { state: fixed, day: dayOf(i.muted_until_ms) }) : fixed;
 }
+
+/** Its state and owner as text; '' if nothing was decided. */
+export function decisionOf(i: Pick<Item, 'status' | 'fixed_in' | 'muted_until_ms' | 'owner'>): string {
+	return [(i.status !== 'open' || isMuted(i)) && stateOf(i), i.owner].filter(Boolean).join(' · ');
+}
