@@ -168,7 +168,10 @@ test('chosen with details; a mapping alone requests its build', async (t) => {
 	await page.waitForSelector('h1 >> text=chosen.bin');
 	const trace = await server.get(`/api/v1/traces/${/traces\/(\w+)/.exec(page.url())[1]}`);
 	assert.deepEqual([trace.json.meta.app, trace.json.meta.version_name, trace.json.title], ['com.acme.chosen', '9.9', 'chosen.bin']);
+	await page.getByRole('banner').getByRole('button', { name: 'Upload', exact: true }).click();
+	await dialog.waitFor();
 	await drop(page, [['map.txt', 'com.acme.Shop -> a.a:\n    1:3:void open():10:12 -> a\n']]);
+	await dialog.waitFor({ state: 'detached' });
 	const mapping = row(page, 'map.txt');
 	await mapping.getByText('Which build does this mapping belong to?').waitFor();
 	await mapping.getByLabel('Build').fill('chosen-build');

@@ -42,6 +42,11 @@ export function DropZone({ done }: { done?: () => void }) {
 const FIELDS: [keyof Details, string][] = [['app', tr('App')], ['version_name', tr('Version')], ['scenario', tr('Scenario')], ['device', tr('Device')], ['build_id', tr('Build')]];
 
 export function UploadDialog({ close, details: open }: { close: () => void; details?: boolean }) {
+	useEffect(() => {
+		const dropped = (e: DragEvent) => e.dataTransfer?.types.includes('Files') && close();
+		addEventListener('drop', dropped); // the first ready trace is opened, and the dialog would cover it
+		return () => removeEventListener('drop', dropped);
+	}, []);
 	const change = (name: keyof Details, value: string) => (details.value = { ...details.value, [name]: value.trim() });
 	return (
 		<Dialog title={tr('Upload traces')} close={close}>
