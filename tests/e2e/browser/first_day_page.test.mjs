@@ -170,7 +170,7 @@ step('11. an alert rule is added where its figure is seen, with a preview', 3, a
 	await click(page.locator('.top nav a', { hasText: /^Overview$/ }));
 	await click(page.getByRole('link', { name: 'Alert on slower' }));
 	const form = page.getByRole('form', { name: 'A new alert rule' });
-	await form.getByText(/0 of \d are above the threshold now/).waitFor();
+	await form.getByText(/Above the threshold now: 0 of \d/).waitFor();
 	await click(form.getByRole('button', { name: 'Add' }));
 	await page.locator('tr[data-rule]', { hasText: 'slower: p95, duration' }).waitFor();
 	await page.locator('button:focus', { hasText: 'Add an alert rule' }).waitFor();

@@ -150,7 +150,7 @@ test('an alert rule is previewed, added, changed and removed', async (t) => {
 	assert.ok(await form.getByRole('button', { name: 'Preview' }).isDisabled());
 	await form.getByLabel('Threshold in ms').fill(String((p50['8.3.0'] + p50['8.3.1']) / 2));
 	await form.getByRole('button', { name: 'Preview' }).click();
-	await form.getByText('1 of 2 are above the threshold now. Nothing was saved.').waitFor();
+	await form.getByText('Above the threshold now: 1 of 2. Nothing was saved.').waitFor();
 	assert.equal(await form.locator('tr[data-figure="8.3.1"] td').last().innerText(), 'yes');
 	assert.equal(await form.locator('tr[data-figure="8.3.0"] td').last().innerText(), 'no');
 	assert.match(await form.locator('tr[data-figure="8.3.1"] a').getAttribute('href'), /^\/traces\//);
@@ -167,7 +167,7 @@ test('an alert rule is previewed, added, changed and removed', async (t) => {
 	await form.getByLabel('Threshold in ms').fill('100000');
 	await form.locator('table').waitFor({ state: 'detached' });
 	await form.getByRole('button', { name: 'Preview' }).click();
-	await form.getByText('0 of 2 are above the threshold now. Nothing was saved.').waitFor();
+	await form.getByText('Above the threshold now: 0 of 2. Nothing was saved.').waitFor();
 	await form.getByRole('button', { name: 'Add' }).click();
 	const row = page.locator('tr[data-rule]:has-text("Slow start")');
 	await row.getByText('100 s').waitFor();
@@ -185,7 +185,7 @@ test('an alert rule is previewed, added, changed and removed', async (t) => {
 	assert.equal(await change.getByLabel('Threshold in ms').inputValue(), '20000');
 	assert.equal(await change.getByLabel('Days').inputValue(), '3');
 	await change.getByRole('button', { name: 'Preview' }).click();
-	await change.getByText('0 of 2 are above the threshold now. Nothing was saved.').waitFor();
+	await change.getByText('Above the threshold now: 0 of 2. Nothing was saved.').waitFor();
 	await change.getByRole('button', { name: 'Save' }).click();
 	await row.getByText('20.0 s').waitFor();
 	await page.locator('button[aria-label="Edit Slow start"]:focus').waitFor();
@@ -217,14 +217,14 @@ test('the page of a method opens an alert rule for it, filled in', async (t) => 
 	await form.getByText('No value: too few traces.').waitFor();
 	await form.getByLabel('Minimum traces').fill('5');
 	await form.getByRole('button', { name: 'Preview' }).click();
-	await form.getByText('0 of 2 are above the threshold now. Nothing was saved.').waitFor();
+	await form.getByText('Above the threshold now: 0 of 2. Nothing was saved.').waitFor();
 	const [metric, method, scenario, percentile, threshold] = await Promise.all(['kind', 'method', 'scenario', 'percentile', 'threshold'].map((name) => form.locator(`[name=${name}]`).inputValue()));
 	assert.deepEqual([metric, method, scenario, percentile], ['method_self', 'com.app.Repo.load', 'slower', '95']);
 	assert.ok(Math.abs(Number(threshold) / (1.2 * p95 / 1e6) - 1) < 0.05, threshold);
 	await form.getByLabel('Metric').selectOption('method_share');
 	await form.getByLabel('Threshold in %').fill('1');
 	await form.getByRole('button', { name: 'Preview' }).click();
-	await form.getByText('2 of 2 are above the threshold now. Nothing was saved.').waitFor();
+	await form.getByText('Above the threshold now: 2 of 2. Nothing was saved.').waitFor();
 	assert.deepEqual([await unreadable(page), await violations(page)], [[], []]);
 	await form.getByRole('button', { name: 'Add' }).click();
 	await page.locator('tr[data-rule] td:has-text("share of a method")').waitFor();

@@ -92,7 +92,7 @@ test('findings are loaded again while traces of the project are not analysed', a
 		waits = true;
 		await page.goto(`${server.url}${at}?app=found&rule=json`);
 		for (const panel of panels) await page.waitForSelector(`${panel} >> text=No analysed trace matches`);
-		await page.waitForSelector(`${panels[0]} >> text=3 of the project still have to be analysed`);
+		await page.waitForSelector(`${panels[0]} >> text=3 traces of the project still have to be analysed`);
 		waits = false;
 		for (const panel of panels) await page.locator(`${panel} tr[data-rule=json], ${panel} tr[data-cause]`).first().waitFor();
 		assert.equal(await page.locator('text=still have to be analysed').count(), 0);

@@ -81,7 +81,7 @@ function Preview({ d, rule }: { d: Draft; rule?: Rule }) {
 	const over = seen?.filter((f) => f.exceeded).length ?? 0;
 	return <>
 		<div class="row"><button type="button" disabled={busy || missing !== ''} onClick={() => void preview()}>{tr('Preview')}</button>
-			<span role="status">{missing || seen && (seen.length === 0 ? (d.kind === 'anr_spike' ? tr('No value: too few reports.') : tr('No value: too few traces.')) : tr('{over} of {all} are above the threshold now. Nothing was saved.', { over, all: seen.length }))}</span></div>
+			<span role="status">{missing || seen && (seen.length === 0 ? (d.kind === 'anr_spike' ? tr('No value: too few reports.') : tr('No value: too few traces.')) : tr('Above the threshold now: {over} of {all}. Nothing was saved.', { over, all: seen.length }))}</span></div>
 		{error && <Failure error={error} />}
 		{seen && seen.length > 0 && <Cards label={tr('Preview')}>
 			<thead><tr><th>{tr('Applies to')}</th><th class="num">{tr('Now')}</th><th class="num">{unit === 'times' ? tr('Reports') : tr('Traces')}</th><th>{tr('Above the threshold')}</th></tr></thead>

@@ -68,7 +68,7 @@ const zh = {
 	'no app method': '没有应用的方法',
 	'From {looked} {looked2} that detectors analysed{partial}.{pending}{complete}{unreadable} Deleted traces are not included.': '统计自检测器检查过的 {looked} {looked2}{partial}。{pending}{complete}{unreadable}不含已删除的 Trace。',
 	', {partial} of them incompletely': '，其中 {partial} 条检查不完整',
-	' {pending} of the project still have to be analysed with the current rules and names.': '本项目还有 {pending} 有待按当前的规则和名称检查。',
+	' {n} traces of the project still have to be analysed with the current rules and names.': '本项目还有 {n} 条 Trace 有待按当前的规则和名称检查。',
 	' Not all are shown: narrow the filter or the time range.': '未全部显示：请缩小筛选范围或时间范围。',
 	' The findings of {unreadable} cannot be read.': '{unreadable} 的检测结果无法读取。',
 	'No analysed trace matches.': '检测器检查过的 Trace 中没有符合条件的。',

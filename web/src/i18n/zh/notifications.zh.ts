@@ -36,7 +36,7 @@ const zh = {
 	'no version': '无版本',
 	'No value: too few reports.': '没有数值：报告太少。',
 	'No value: too few traces.': '没有数值：Trace 太少。',
-	'{over} of {all} are above the threshold now. Nothing was saved.': '{all} 个数值中有 {over} 个目前超出阈值。未保存任何内容。',
+	'Above the threshold now: {over} of {all}. Nothing was saved.': '{all} 个数值中有 {over} 个目前超出阈值。未保存任何内容。',
 	'Reports': '报告数',
 	'Traces': 'Trace',
 	'Above the threshold': '超出阈值',
