@@ -140,9 +140,9 @@ static void report_work(struct tw_doctor *d, const struct tw_catalogue_facts *f,
 		        f->quarantined);
 	if (f->unnamed_builds)
 		tw_doctor_report(d, TW_DOCTOR_NOTE, "mapping",
-		        "%" PRIu64
-		        " builds have traces but no mapping (most traces: %s). Their methods are "
-		        "shown as numbers until it is uploaded (tracewell push --mapping).",
+		        "Builds with traces but no mapping: %" PRIu64
+		        " (most traces: %s). Method ids and obfuscated names in these traces are "
+		        "not resolved until the mapping is uploaded (tracewell push --mapping).",
 		        f->unnamed_builds, f->unnamed_build);
 }
 

@@ -37,10 +37,11 @@ static void print_json(void *arg, enum tw_doctor_level level, const char *what, 
 static int conclude(const struct tw_doctor *d)
 {
 	if (d->wrong)
-		(void)fprintf(stderr, "%u problem%s, %u notes\n", d->wrong,
-		        d->wrong == 1 ? "" : "s", d->notes);
+		(void)fprintf(stderr, "%u problem%s, %u note%s\n", d->wrong,
+		        d->wrong == 1 ? "" : "s", d->notes, d->notes == 1 ? "" : "s");
 	else
-		(void)fprintf(stderr, "no problems found, %u notes\n", d->notes);
+		(void)fprintf(stderr, "no problems found, %u note%s\n", d->notes,
+		        d->notes == 1 ? "" : "s");
 	return d->wrong ? TW_EXIT_FAILED : TW_EXIT_OK;
 }
 

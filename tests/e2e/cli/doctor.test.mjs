@@ -180,7 +180,7 @@ describe('a data folder', { concurrency: 2 }, () => {
 		});
 		await breaks(['--data', data], 'quarantine', 'note', /1 uploads that crashed their decoders/, async () =>
 			change(data, "INSERT INTO quarantine SELECT project_id,trace_id,'crash',11,'',1,1,2,3 FROM trace"));
-		await breaks(['--data', data], 'mapping', 'note', /1 builds have traces but no mapping.*nameless/, async () =>
+		await breaks(['--data', data], 'mapping', 'note', /Builds with traces but no mapping: 1 .*nameless/, async () =>
 			change(data, "INSERT INTO build(project_id,build_id,created_ms,traces) SELECT project_id,'nameless',1,7 FROM trace"));
 	});
 });
