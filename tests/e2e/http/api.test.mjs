@@ -190,7 +190,7 @@ test('lists, pages, filters and deletion', async (t) => {
 			assert.equal((await s.get(`/api/v1/traces?${bad}`)).status, 400, bad);
 		assert.equal((await s.get('/api/v1/facets?column=key_id')).status, 400);
 		const { error } = (await s.get('/api/v1/traces?order=up')).json;
-		assert.match(error.message, /^order is (desc or asc|asc or desc), not up$/);
+		assert.match(error.message, /^order must be (desc or asc|asc or desc), not up$/);
 		const put = await s.ask('PUT', '/api/v1/traces');
 		assert.equal(put.json.error.message, 'this path supports POST, GET, HEAD, not PUT');
 	});
