@@ -171,17 +171,19 @@ static struct pending_cursor *cursor_of(sqlite3_vtab_cursor *c)
 static int pending_connect(
         sqlite3 *db, void *arg, int argc, const char *const *argv, sqlite3_vtab **ret, char **why)
 {
-	struct pending_table *t = tw_mem_zalloc(1, sizeof *t);
-	int rc;
+	struct pending_table *t;
+	int rc = sqlite3_declare_vtab(db,
+	        "CREATE TABLE x(thread_id, parent_id, depth, ts_ns, dur_ns, cpu_ns, method_id)");
 
 	(void)argc, (void)argv, (void)why;
+	if (rc != SQLITE_OK)
+		return rc;
+	t = tw_mem_zalloc(1, sizeof *t);
 	if (!t)
 		return SQLITE_NOMEM;
-	rc = sqlite3_declare_vtab(db,
-	        "CREATE TABLE x(thread_id, parent_id, depth, ts_ns, dur_ns, cpu_ns, method_id)");
 	t->state = arg;
 	*ret = &t->base;
-	return rc;
+	return SQLITE_OK;
 }
 
 static int pending_disconnect(sqlite3_vtab *t)
