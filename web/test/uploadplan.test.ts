@@ -44,7 +44,7 @@ test('a side file without one trace to belong to is not sent; one that is a trac
 });
 
 test('libraries are sent by their build id, and take part in nothing else', () => {
-	const files = [...drop(['a.bin'], ['methodMapping.txt', MAPPING]), { ...drop(['libshop.so'])[0], library: 'ab01' }, { ...drop(['libbare.so'])[0], library: '' }];
+	const files = [...drop(['a.bin'], ['methodMapping.txt', MAPPING]), { ...drop(['libshop.so'])[0], elfBuild: 'ab01' }, { ...drop(['libbare.so'])[0], elfBuild: '' }];
 	assert.deepEqual(plan(files), [['libshop.so', 'symbols', 'elf:ab01', '', false], ['libbare.so', 'symbols', '', '', true],
 		['a.bin', 'trace', buildOf(MAPPING), '', false], ['methodMapping.txt', 'methods', buildOf(MAPPING), '', false]]);
 });

@@ -46,7 +46,7 @@ export async function take(files: { file: File; folder: string }[]): Promise<voi
 	const buildIdOf = (file: File) => (!elf || elf instanceof Error ? '' : elf.buildIdOf(file).catch(() => ''));
 	const libraries = await Promise.all(files.map(({ file }, i) => (isLibrary(heads[i]) ? buildIdOf(file) : undefined)));
 	const withoutBuildId = elf instanceof Error ? elf.message : tr('This library has no build id. Link it with -Wl,--build-id.');
-	const made = planOf(files.map((f, i) => ({ ...f, head: heads[i], library: libraries[i] })), details.value.build_id).map(({ alone, ...p }): Upload => ({
+	const made = planOf(files.map((f, i) => ({ ...f, head: heads[i], elfBuild: libraries[i] })), details.value.build_id).map(({ alone, ...p }): Upload => ({
 		id: next++, ...p, sent: 0, stage: alone ? 'failed' : p.kind !== 'trace' && !p.build ? 'unnamed' : 'waiting',
 		error: !alone ? undefined : new Refusal(ALONE, p.kind === 'symbols' ? withoutBuildId : tr('This file names parts of a recording. Drop it with that recording only.')),
 	}));

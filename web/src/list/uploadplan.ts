@@ -4,7 +4,7 @@ export type Side = (typeof SIDES)[number];
 export type Kind = 'trace' | 'methods' | 'retrace' | 'symbols';
 
 /** A file, the folder that it was dropped in, its first bytes, and the build id of an ELF file ('' without one). */
-export interface Dropped { file: File; folder: string; head: string; library?: string }
+export interface Dropped { file: File; folder: string; head: string; elfBuild?: string }
 
 /** `alone`: it cannot be sent without its trace. */
 export interface Planned { file: File; kind: Kind; sides: [Side, File][]; build: string; alone: boolean }
@@ -55,9 +55,9 @@ function planGroup(all: Known[], known: string): Planned[] {
 
 /** What to upload.  Files of one drop belong together; if that is ambiguous, those of one folder do. */
 export function planOf(files: Dropped[], known: string): Planned[] {
-	const libraries = files.filter((d) => d.library !== undefined)
-		.map((d): Planned => ({ file: d.file, kind: 'symbols', sides: [], build: d.library ? `elf:${d.library}` : '', alone: !d.library }));
-	const all = files.filter((d) => d.library === undefined).map((d): Known => ({ ...d, kind: kindOf(d.file.name, d.head) }));
+	const libraries = files.filter((d) => d.elfBuild !== undefined)
+		.map((d): Planned => ({ file: d.file, kind: 'symbols', sides: [], build: d.elfBuild ? `elf:${d.elfBuild}` : '', alone: !d.elfBuild }));
+	const all = files.filter((d) => d.elfBuild === undefined).map((d): Known => ({ ...d, kind: kindOf(d.file.name, d.head) }));
 	return [...libraries, ...planOthers(all, known)];
 }
 
