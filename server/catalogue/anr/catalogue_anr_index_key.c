@@ -23,7 +23,7 @@ static enum tw_status traces_of(struct tw_catalogue *c, const struct tw_rename *
 	        " AND mapping_id=?2 AND mapping_id<>'' AND trace_id>?3 ORDER BY trace_id LIMIT ?4)"
 	        " of_mapping UNION SELECT * FROM (SELECT h.trace_id FROM build_library u JOIN"
 	        " anr_trace h ON h.project_id=?1 AND h.build_id=u.build_id AND h.trace_id>?3 WHERE"
-	        " u.project_id=?1 AND u.library=?2 ORDER BY h.trace_id LIMIT ?4) of_library)"
+	        " u.project_id=?1 AND library=?2 ORDER BY h.trace_id LIMIT ?4) of_library)"
 	        " of_all ORDER BY trace_id LIMIT ?4",
 	        "ttti", r->project_id, r->build_id, r->after_id, (int64_t)MARKED_AT_ONCE);
 }

@@ -117,7 +117,7 @@ struct scope { /* the cells and traces to count again */
 #define IN_SCOPE(project, build)                                                                   \
 	"(" build "='' OR build_id=" build " OR mapping_id=" build                                 \
 	" OR build_id IN (SELECT u.build_id FROM build_library u WHERE u.project_id=" project      \
-	" AND u.library=" build "))"
+	" AND library=" build "))"
 
 /* These traces are not counted in any cell, so no day has to be emptied. */
 static enum tw_status try_again(struct tw_catalogue *c, const char *project_id, struct tw_err *err)
