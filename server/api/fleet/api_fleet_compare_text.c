@@ -268,7 +268,8 @@ void tw_comparison_markdown(const struct tw_comparison *c, struct tw_buf *out)
 	for (size_t i = 0; i < c->n_methods && i < ROWS; i++)
 		put_method(&c->methods[i], out);
 	(void)tw_buf_printf(out,
-	        "\n%llu methods in all. Percentiles are accurate to within %.1f %%; intervals come "
-	        "from %d resamples of the traces.\n",
+	        "\n%llu methods in all. Percentiles are of a side's traces together, accurate to "
+	        "within %.1f %%; intervals come from %d resamples of the traces. A regression "
+	        "states the mean change per device class and day, which may differ.\n",
 	        (unsigned long long)c->n_methods, 100 * TW_SKETCH_ERROR, TW_COMPARE_RESAMPLES);
 }

@@ -71,7 +71,7 @@ test('a regression is found, owned, muted and closed', async (t) => {
 	await page.locator(METHOD).getByText('ann').waitFor();
 	await page.getByRole('button', { name: 'Acknowledge' }).click();
 	await page.locator(METHOD).getByText('Acknowledged').waitFor();
-	await page.locator('.acknowledged[open] p:text-matches("The chart shows each day unweighted. The sentence compares per device class")').waitFor();
+	await page.locator('.acknowledged[open] p:text-matches("The change above is the mean change per device class and day")').waitFor();
 	assert.equal(await page.locator('.acknowledged tr[data-regression]').count(), 1, 'the other still waits');
 	const opened = page.url();
 	await page.locator(`.acknowledged ${METHOD} button[aria-expanded=true]`).click();

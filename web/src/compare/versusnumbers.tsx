@@ -90,7 +90,7 @@ function Row({ name, s, x, head, open }: { name: string; s: Stat; x: Axis; head?
 			{head}
 			<th scope="row">{name === 'mean' ? tr('mean') : name}</th>
 			<td class="num"><Value i={s.a} /></td><td class="num"><Value i={s.b} /></td>
-			<td class="num">{open ? <a href={link(`/regressions?open=${encodeURIComponent(open.id)}`)} title={tr('Open regression, compared per device class')}>{change}</a> : change}{s.change.low !== null && <div class="quiet within">{between(s.change, signed)}</div>}</td>
+			<td class="num">{open ? <a href={link(`/regressions?open=${encodeURIComponent(open.id)}`)} title={tr('Open regression: the mean change per device class and day')}>{change}</a> : change}{s.change.low !== null && <div class="quiet within">{between(s.change, signed)}</div>}</td>
 			<td class="plot"><Whisker s={s} x={x} name={name} /></td>
 			<td class={`nowrap ${CLASS[said]}`}>{VERDICTS[said]}</td>
 		</tr>
@@ -125,14 +125,14 @@ export function Quantiles({ v }: { v: Versus }) {
 			</Cards>}
 			{both.length > max && <div class="row"><button class="small" onClick={() => more(max * 4)}>{tr('Show more of {both} scenarios', { both: count(both.length) })}</button></div>}
 			{alone.length > 0 && <p class="quiet anywhere">{tr.rich('Only on one side: {alone}{alone2}.', { alone: alone.slice(0, 20).map((c) => `${c.scenario || tr('no scenario')} (${c.a_traces ? tr('{a_traces} in A', { a_traces: count(c.a_traces) }) : tr('{b_traces} in B', { b_traces: count(c.b_traces) })})`).join(', '), alone2: alone.length > 20 && tr(' and more') })}</p>}
-			<p class="quiet">{tr('Percentiles are accurate to within {error}. A change is called slower or faster when its interval excludes 0. A change with a link shows the open regression’s values, which are compared per device class.', { error: percent(v.error) })}</p>
+			<p class="quiet">{tr('Percentiles are accurate to within {error}. A change is called slower or faster when its interval excludes 0. A change with a link is that of the open regression: the mean change per device class and day, not the change of all traces together.', { error: percent(v.error) })}</p>
 		</Folded>
 	);
 }
 
 /** Open regressions of a method, with the figures of the list of regressions. */
 export function ReportedIn({ of }: { of: Reported[] }) {
-	return <>{of.map((r) => <a key={r.id} class="up" href={link(`/regressions?open=${encodeURIComponent(r.id)}`)} title={tr('Open regression, compared per device class')}>{tr('{change} in {scenario}', { change: signed(r.change), scenario: r.scenario || tr('traces without a scenario') })}</a>)}</>;
+	return <>{of.map((r) => <a key={r.id} class="up" href={link(`/regressions?open=${encodeURIComponent(r.id)}`)} title={tr('Open regression: the mean change per device class and day')}>{tr('{change} in {scenario}', { change: signed(r.change), scenario: r.scenario || tr('traces without a scenario') })}</a>)}</>;
 }
 
 /** Quantiles of one method, in the traces that have it. */

@@ -139,7 +139,7 @@ function ScenarioTable({ rows, error, by, slower }: { rows: Scenario[]; error: n
 	return (
 		<Cards of="scenarios">
 			<thead><tr><th>{tr('Scenario')}</th><th>{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th class="num">p50</th>
-				<th class="num" title={tr('Against the previous version in this list. Open regressions are compared per device class, other changes are uncorrected. Click for the confidence interval.')}>Δ p50</th><th class="num">p75</th><th class="num">p95</th><th class="num">Δ p95</th><th>{tr('p50 to p95')}</th><th class="num">{tr('Traces')}</th></tr></thead>
+				<th class="num" title={tr('Against the previous version in this list. An open regression shows the mean change per device class and day; other changes are of all traces together. Click for the confidence interval.')}>Δ p50</th><th class="num">p75</th><th class="num">p95</th><th class="num">Δ p95</th><th>{tr('p50 to p95')}</th><th class="num">{tr('Traces')}</th></tr></thead>
 			{rows.map((s) => <tbody key={s.scenario}>{s.versions.map((g, i) => <Version key={groupId(g)} s={s} i={i} error={error} by={by} slower={slower} />)}</tbody>)}
 		</Cards>
 	);
@@ -191,7 +191,7 @@ export function useOpenRegressions(): Open {
 
 /** The change as the list of regressions states it, so that one change has one figure. */
 function OpenRegression({ r }: { r: Regression }) {
-	return <a class="slower" href={link(`/regressions?open=${encodeURIComponent(r.id)}`)} title={tr('Open regression, compared per device class; 95 % confidence interval {interval}', { interval: interval(signed(r.low), signed(r.high)) })}>{signed(r.change)}</a>;
+	return <a class="slower" href={link(`/regressions?open=${encodeURIComponent(r.id)}`)} title={tr('Open regression: the mean change per device class and day; 95 % confidence interval {interval}', { interval: interval(signed(r.low), signed(r.high)) })}>{signed(r.change)}</a>;
 }
 
 export function Regressions({ open: load, few }: { open: Open; few: boolean }) {

@@ -105,7 +105,7 @@ function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle:
 				{r.earlier && <p class="quiet">{tr('It was slow before, was fixed, and is slow again.')}</p>}
 				{r.note && !may.write && <p>{r.note}</p>}
 				<RegressionTrend id={r.id} base={r.base} head={r.head} percentile={r.percentile} />
-				{r.kind === 'slower' && <p class="quiet">{tr('The chart shows each day unweighted. The sentence compares per device class, so its numbers may differ.')}</p>}
+				{r.kind === 'slower' && <p class="quiet">{tr('The chart shows all traces of each day together. The change above is the mean change per device class and day, so its numbers may differ.')}</p>}
 				<Evidence r={r} />
 				<History r={r} />
 				<IssueText path={`/api/v1/regressions/${r.id}`} />

@@ -88,7 +88,7 @@ const zh = {
 	'No open regressions. The server checks every scenario and method once an hour, by version and by day.': '没有未处理的劣化。服务器每小时按版本和日期检查每个场景和方法。',
 	'It checks the last {window} days including today. A change needs {traces} traces on {days} days on each side.': '检查最近 {window} 天（包括今天）；两侧各有 {traces} 条 Trace、分布在 {days} 天时才会报告变化。',
 	'Acknowledged: {n}': '已确认：{n}',
-	'The chart shows each day unweighted. The sentence compares per device class, so its numbers may differ.': '图表显示每天未加权的数据；上面的结论按设备等级比较，因此数字可能不同。',
+	'The chart shows all traces of each day together. The change above is the mean change per device class and day, so its numbers may differ.': '图表显示每天的全部 Trace；上面的变化是各设备等级、各天变化的平均值，因此数字可能不同。',
 	'No regressions with this state.': '没有此状态的劣化。',
 	'too few traces for an interval': 'Trace 太少，无法给出区间',
 	'all versions': '所有版本',
