@@ -96,6 +96,21 @@ static enum tw_status has_space(struct tw_db *db, const char *project_id, struct
 	return st;
 }
 
+/* Alerts of two rules with one name could not be distinguished in the inbox and in mails. */
+static enum tw_status has_free_name(struct tw_db *db, const char *project_id, const char *name,
+        const char *id, struct tw_err *err)
+{
+	int64_t n = 0;
+	enum tw_status st = tw_cat_get_int(db, &n, err, /* primary key */
+	        "SELECT count(*) FROM alert_rule WHERE project_id=? AND name=? AND rule_id<>?",
+	        "ttt", project_id, name, id);
+
+	if (st == TW_OK && n)
+		st = tw_fail(err, TW_CONFLICT,
+		        "another alert rule has the name %.100s: choose a different one", name);
+	return st;
+}
+
 enum tw_status tw_catalogue_alert_rule_add(struct tw_catalogue *c, const char *project_id,
         const struct tw_alert_rule *r, char ret_id[TW_ID_BYTES], struct tw_err *err)
 {
@@ -106,6 +121,8 @@ enum tw_status tw_catalogue_alert_rule_add(struct tw_catalogue *c, const char *p
 	tw_ulid_new(now, ret_id);
 	if (st == TW_OK)
 		st = has_space(w, project_id, err);
+	if (st == TW_OK)
+		st = has_free_name(w, project_id, r->name, ret_id, err);
 	if (st == TW_OK)
 		st = tw_cat_exec(w, NULL, err,
 		        "INSERT INTO"
@@ -126,15 +143,22 @@ enum tw_status tw_catalogue_alert_rule_add(struct tw_catalogue *c, const char *p
 enum tw_status tw_catalogue_alert_rule_change(struct tw_catalogue *c, const char *project_id,
         const struct tw_alert_rule *r, struct tw_err *err)
 {
-	return tw_cat_run(c,
-	        &(struct tw_cat_statement){TW_SUBJECT_FLEET, "", .missing = "no such alert rule",
-	                .change = &(struct tw_change){"alert.change", project_id, r->id,
-	                        .facts = {{"name", r->name}}}},
-	        err, /* primary key */
-	        "UPDATE alert_rule SET name=?3, percentile=?4, days=?5, limit_micro=?6,"
-	        " min_traces=?7, mail=?8, changed_ms=?9 WHERE project_id=?1 AND rule_id=?2",
-	        "tttiiiiii", project_id, r->id, r->name, (int64_t)r->percentile, (int64_t)r->days,
-	        r->threshold, (int64_t)r->min_traces, (int64_t)r->mail, tw_unix_ms());
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_FLEET, "", &w, err);
+
+	if (st == TW_OK)
+		st = has_free_name(w, project_id, r->name, r->id, err);
+	if (st == TW_OK)
+		st = tw_cat_change(w, "no such alert rule", err, /* primary key */
+		        "UPDATE alert_rule SET name=?3, percentile=?4, days=?5, limit_micro=?6,"
+		        " min_traces=?7, mail=?8, changed_ms=?9 WHERE project_id=?1 AND rule_id=?2",
+		        "tttiiiiii", project_id, r->id, r->name, (int64_t)r->percentile,
+		        (int64_t)r->days, r->threshold, (int64_t)r->min_traces, (int64_t)r->mail,
+		        tw_unix_ms());
+	return tw_cat_end_audited(c, w, st,
+	        &(struct tw_change){
+	                "alert.change", project_id, r->id, .facts = {{"name", r->name}}},
+	        err);
 }
 
 enum tw_status tw_catalogue_alert_rule_delete(

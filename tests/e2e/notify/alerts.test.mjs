@@ -312,7 +312,14 @@ test('contradictory rules are refused with a message', async (t) => {
 	assert.match((await ask(s, 'PATCH', `alerts/rules/${id}`, { kind: 'anr_spike' })).json.error.message, /add a rule for another figure/);
 	assert.equal((await ask(s, 'PATCH', `alerts/rules/${id}`, { name: 'b', days: 3 })).json.name, 'b');
 	assert.equal((await ask(s, 'PATCH', 'alerts/rules/none', { name: 'b' })).status, 404);
-	for (let i = 1; i < 50; i++) await add(s, good);
-	assert.equal((await ask(s, 'POST', 'alerts/rules', good)).status, 409);
+	const other = await add(s, { ...good, name: 'c' });
+	for (const same of [await ask(s, 'POST', 'alerts/rules', { ...good, name: 'b' }), await ask(s, 'PATCH', `alerts/rules/${other.id}`, { name: 'b' })]) {
+		assert.equal(same.status, 409, same.text);
+		assert.match(same.json.error.message, /another alert rule has the name b: choose a different one/);
+	}
+	assert.equal((await ask(s, 'PATCH', `alerts/rules/${id}`, { name: 'b', days: 4 })).json.days, 4, 'its own name is free');
+	for (let i = 2; i < 50; i++) await add(s, { ...good, name: `rule ${i}` });
+	const full = await ask(s, 'POST', 'alerts/rules', good);
+	assert.deepEqual([full.status, full.json.error.message], [409, 'a project has at most 50 alert rules']);
 	assert.equal((await s.ask('POST', '/api/v1/alerts/rules', { key: s.read, body: JSON.stringify(good) })).status, 403);
 });

@@ -578,6 +578,7 @@ export const refusals: Record<string, string> = {
 	'no such alert rule': '没有这个告警规则',
 	'no such alert': '没有这个告警',
 	'a project has at most {1} alert rules': '一个项目最多有 {1} 个告警规则',
+	'another alert rule has the name {1}: choose a different one': '已有名为 {1} 的告警规则：请换一个名称',
 	'{1} must be a whole number from {2} to {3}': '{1} 必须是 {2} 到 {3} 之间的整数',
 	'threshold must be a share above 0 and below 1': 'threshold 必须是大于 0 且小于 1 的占比',
 	'method_self and method_share need a method, and other kinds have none': 'method_self 和 method_share 需要 method，其他类型没有',
