@@ -360,3 +360,27 @@ for (const [scheme, width] of THEMES)
 		}
 		await done(page, t);
 	});
+
+test('the overview loads its numbers again when processing ends', async (t) => {
+	await ready();
+	const sendTo = async (version) => {
+		await server.trace(trace(8 * MS), { query: { app: 'arriving', version_name: version, scenario: 'open_cart' } });
+		await until(async () => (await server.get('/api/v1/fleet/scenarios?app=arriving&by=version')).json.groups.some((g) => g.key === version) || undefined, `${version} is counted`);
+	};
+	await sendTo('1');
+	const page = await open('/');
+	let processing = true;
+	await page.route('**/api/v1/fleet/stages*', async (route) => {
+		const response = await route.fetch();
+		const json = await response.json();
+		if (processing) json.stages[0].waiting = 1;
+		await route.fulfill({ response, json });
+	});
+	await page.goto(`${server.url}/fleet?app=arriving`);
+	await page.waitForSelector('#scenarios tr[data-version="1"]');
+	await page.waitForSelector('#intake [data-stages]');
+	await sendTo('2');
+	processing = false;
+	await page.waitForSelector('#scenarios tr[data-version="2"]');
+	await done(page, t);
+});

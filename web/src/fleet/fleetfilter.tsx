@@ -1,5 +1,6 @@
 // What of the fleet a page is about: app, version, scenario, class of device and how many days, in the address.
 import { count, DAY_MS } from '../i18n/format';
+import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { manage } from '../api/manage';
 import { CLASSES, classWord } from '../api/classes';
@@ -29,11 +30,14 @@ export function namedParams(): Record<string, string> {
 	return Object.fromEntries(Object.entries(named).filter(([, v]) => v));
 }
 
-/** The filter as the server takes it, and a name for it that changes with the address alone. */
+/** How often processing of the project's traces ended: their numbers are then loaded again. */
+export const processed = signal(0);
+
+/** The filter as the server takes it, and a name for it that changes with the address and when processing ends. */
 export function useFleet(): { params: Record<string, string | number>; key: string; days: number } {
 	const days = useDays();
 	const params = namedParams();
-	return { params: { ...params, since: span(days).first }, key: JSON.stringify([params, days]), days };
+	return { params: { ...params, since: span(days).first }, key: JSON.stringify([params, days, processed.value]), days };
 }
 
 const useValues = (column: string): string[] => {

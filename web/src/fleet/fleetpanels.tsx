@@ -1,4 +1,5 @@
 // The panels of the fleet's overview.
+import { useEffect } from 'preact/hooks';
 import { api, get, may, type Stage } from '../api/api';
 import { manage } from '../api/manage';
 import { stageName } from '../api/stages';
@@ -6,7 +7,7 @@ import { KINDS, type Groups } from './anrgroups';
 import { enough, groupId, groupName, LABEL, scenarioRows, uncounted, type Counts, type FleetMethods, type Scenario, type ScenarioGroup, type Scenarios } from './fleetdoc';
 import { dayOf, decisionOf, durationName } from './triage';
 import { alertLink, byName, Change, filterOf, methodLink, MissingMappings, NoTraces, PickBy, Stated, Uncounted, useFleetQuery, useBy, withFilter } from './fleetparts';
-import { namedParams, span, Trend, Ungrouped, useDays } from './fleetfilter';
+import { namedParams, processed, span, Trend, Ungrouped, useDays } from './fleetfilter';
 import { count, duration, percent, signed } from '../i18n/format';
 import { interval } from '../i18n/interval';
 import { serverText } from '../i18n/servertext';
@@ -63,7 +64,9 @@ export function Intake() {
 	const { params, key, since } = useListed();
 	const load = useLoad(`intake ${key}`, (signal) => Promise.all([intake(params, since, signal), manage.stages(signal)]));
 	const [v, { stages } = { stages: [] }] = load.value ?? [];
-	usePolling(load, (v?.queued || v?.decoding || stages.some((x) => x.waiting)) && PROCESSING_MS);
+	const processing = !!(v?.queued || v?.decoding || stages.some((x) => x.waiting));
+	usePolling(load, processing && PROCESSING_MS);
+	useEffect(() => () => void (processing && processed.value++), [processing]); // it ended
 	const list = (state: string) => link(`/traces?${new URLSearchParams({ ...params, ...(state && { state }) })}`);
 	return (
 		<Panel title={tr('Received traces')} id="intake">
@@ -122,7 +125,7 @@ function Version({ s, i, error, by, slower }: { s: Scenario; i: number; error: n
 		<tr data-scenario={s.scenario} data-version={g.key} data-values={g.values} class={i && by === 'version' ? 'older' : 'latest'}>
 			{i === 0 && <th scope="rowgroup" rowSpan={s.versions.length} class="anywhere">{s.scenario ? <a href={link(`/traces?${new URLSearchParams({ scenario: s.scenario, ...(text('app') && { app: text('app') }) })}`)} title={tr('Its traces')}>{s.scenario}</a> : <span class="quiet">{tr('no scenario')}</span>}
 				{may.admin && by === 'version' && <p class="quiet"><a href={alertLink(s.scenario, text('app'), 95, d.p95)} aria-label={tr('Alert on {scenario}', { scenario: s.scenario || tr('no scenario') })}>{tr('Alert')}</a></p>}
-				{s.older > 0 && <p class="quiet">{tr('{n} more', { n: count(s.older) })}</p>}</th>}
+				{s.older > 0 && <p class="quiet">{by === 'version' ? tr.many(s.older, '1 more version', '{n} more versions') : tr.many(s.older, '1 more row', '{n} more rows')}</p>}</th>}
 			<td class="anywhere"><Group s={s} g={g} by={by} /></td>
 			<td class="num"><Exemplar id={g.exemplars.p50} what={tr('A trace at the median')}>{duration(d.p50)}</Exemplar></td>
 			<td class="num">{changed(50, 'p50')}</td>
@@ -186,7 +189,7 @@ type Open = Loaded<{ regressions: Regression[]; next_cursor: string | null }>;
 
 export function useOpenRegressions(): Open {
 	const { params: { app = '', scenario = '', version_name = '' } } = useListed();
-	return useLoad(`slower ${JSON.stringify([app, scenario, version_name])}`, (signal) => get<{ regressions: Regression[]; next_cursor: string | null }>('/api/v1/regressions', { status: 'live', app, scenario, version_name, limit: 1000 }, signal));
+	return useLoad(`slower ${JSON.stringify([app, scenario, version_name, processed.value])}`, (signal) => get<{ regressions: Regression[]; next_cursor: string | null }>('/api/v1/regressions', { status: 'live', app, scenario, version_name, limit: 1000 }, signal));
 }
 
 /** The change as the list of regressions states it, so that one change has one figure. */
