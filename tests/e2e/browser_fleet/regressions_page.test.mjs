@@ -170,6 +170,7 @@ test('an admin of a project without repositories learns how owners are suggested
 	await signIn(page, { ...server, write: server.admin, url: server.url });
 	await page.goto(`${server.url}/regressions?status=all&muted=1`);
 	await page.locator(`${METHOD} button`).click();
+	await page.fill('[name=owner]', '');
 	await page.getByText('The CODEOWNERS file of a repository suggests the owner.').waitFor();
 	await page.getByRole('link', { name: 'Set up repositories' }).click();
 	await page.waitForURL(/\/source$/);

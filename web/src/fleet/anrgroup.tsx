@@ -9,7 +9,7 @@ import { Trend, useFleet } from './fleetfilter';
 import { count, duration, percent, when } from '../i18n/format';
 import { serverText } from '../i18n/servertext';
 import { Cards } from '../ui/cards';
-import { MethodName, Panel, Pending, useLoad } from '../ui/parts';
+import { ClassName, MethodName, Panel, Pending, useLoad } from '../ui/parts';
 import { IssueText } from './issue';
 import { link, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/anrs';
@@ -30,7 +30,7 @@ function Locks({ g }: { g: GroupDetail }) {
 		<Cards>
 			<thead><tr><th>{tr('Lock class')}</th><th>{tr('Waits in')}</th><th>{tr('Acquired in')}</th></tr></thead>
 			<tbody>{g.cause.locks.map((l, i) => (
-				<tr key={i}><td><MethodName name={l.class || tr('an unknown class')} /></td><td><MethodName name={l.blocked_method} /></td>
+				<tr key={i}><td>{l.class ? <ClassName name={l.class} /> : tr('an unknown class')}</td><td><MethodName name={l.blocked_method} /></td>
 					<td>{l.blocking_method ? <a href={link(`/locks?name=${encodeURIComponent(l.blocking_method)}`)}><MethodName name={l.blocking_method} /></a> : <span class="quiet">{tr('not seen')}</span>}</td></tr>))}</tbody>
 		</Cards>
 	);

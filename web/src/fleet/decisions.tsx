@@ -4,10 +4,11 @@ import { may } from '../api/api';
 import { tr } from '../i18n/strings/inbox';
 import { useChange } from '../ui/change';
 import { Failure } from '../ui/parts';
+import { link } from '../ui/route';
 import { decide, inMuteDays, isMuted, MUTED_DAYS, type Decision, type Item } from './triage';
 
-/** `noted`: the page of one item, which also has its note; `file`: its owner by the code owners file. */
-export function Decisions({ items, changed, noted = false, file = '' }: { items: Pick<Item, 'kind' | 'id' | 'status' | 'owner' | 'note' | 'fixed_in' | 'muted_until_ms'>[]; changed: (what: Decision) => void; noted?: boolean; file?: string }) {
+/** `noted`: the page of one item, which also has its note; `file`: its owner by the code owners file, null without a repository. */
+export function Decisions({ items, changed, noted = false, file = '' }: { items: Pick<Item, 'kind' | 'id' | 'status' | 'owner' | 'note' | 'fixed_in' | 'muted_until_ms'>[]; changed: (what: Decision) => void; noted?: boolean; file?: string | null }) {
 	const one = items.length === 1 ? items[0] : undefined;
 	const [owner, own] = useState(one?.owner ?? '');
 	const [note, put] = useState(one?.note ?? '');
@@ -31,6 +32,7 @@ export function Decisions({ items, changed, noted = false, file = '' }: { items:
 				{items.some((i) => i.status !== 'open') && <button type="button" onClick={() => say({ status: 'open' })}>{tr('Reopen')}</button>}
 				<button type="button" onClick={() => say({ muted_until_ms: muted ? 0 : inMuteDays() })}>{muted ? tr('Unmute') : tr('Mute for {days} days', { days: MUTED_DAYS })}</button>
 				<label class="inline">{tr('Owner')}<input name="owner" list="owners" maxLength={200} value={owner} onInput={(e) => own(e.currentTarget.value)} /></label>
+				{file === null && may.admin && !owner.trim() && <span class="from-file quiet">{tr('The CODEOWNERS file of a repository suggests the owner.')} <a href={link('/source')}>{tr('Set up repositories')}</a></span>}
 				{file && !owner.trim() && <span class="from-file"><span class="quiet">{tr('not set; CODEOWNERS names')}</span> {file} <button type="button" class="small" onClick={() => own(file.slice(0, 200))}>{tr('Use as owner')}</button></span>}
 				{!noted && <button class="small" aria-disabled={same}>{tr('Assign')}</button>}
 			</div>

@@ -4,7 +4,7 @@ import { FleetFilter, NoRows, useDays, useFleet } from './fleetfilter';
 import { count, duration, when } from '../i18n/format';
 import { Cards } from '../ui/cards';
 import { Page } from '../ui/page';
-import { Choice, inView, MethodName, Panel, Pending, Sorted, useLoad } from '../ui/parts';
+import { Choice, ClassName, inView, MethodName, Panel, Pending, Sorted, useLoad } from '../ui/parts';
 import { link, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/anrs';
 
@@ -30,7 +30,7 @@ function Row({ l, most, chosen }: { l: Lock; most: number; chosen: boolean }) {
 	return (
 		<tr data-lock={l.name} aria-current={chosen ? 'true' : undefined}>
 			<td class="anywhere wide"><button class="plain linkish" aria-expanded={chosen} onClick={() => set({ name: chosen ? null : l.name }, true)}>{l.owner ? <MethodName name={l.owner} /> : tr('an unknown holder')}</button>
-				{l.monitors.map((m) => <div key={m} class="quiet">{tr.rich('lock of {name}', { name: <MethodName name={m} /> })}</div>)}</td>
+				{l.monitors.map((m) => <div key={m} class="quiet">{tr.rich('lock of {name}', { name: <ClassName name={m} /> })}</div>)}</td>
 			<td class="thread" title={l.holder}>{l.holder}</td>
 			<Numbers s={l} most={most} /><td class="num">{count(l.versions)}</td><td class="nowrap">{when(l.last_ms)}</td>
 			<td class="nowrap">{l.worst && <a href={link(`/traces/${l.worst}${l.reports ? '' : `?note=contention&eq=${encodeURIComponent(l.name)}`}`)} aria-label={tr('longest wait for {name}', { name: l.name })}>{tr('longest wait')}</a>}</td>
@@ -52,7 +52,7 @@ function One({ name }: { name: string }) {
 	return (
 		<Panel title={tr('One lock')} id="lock" aside={<><Choice label={tr('By')} value={by} options={[['version', tr('by version')], ['day', tr('by day')]]} onPick={(b) => set({ by: b === 'day' ? b : null }, true)} />
 			<button class="small" onClick={() => set({ name: null, by: null }, true)}>{tr('Close')}</button></>}>
-			<p class="verdict" ref={inView}><MethodName name={name} /></p>
+			<p class="verdict" ref={inView}>{v && !v.lock.owner ? <ClassName name={name} /> : <MethodName name={name} />}</p>
 			{(!v || load.error) && <Pending of={load} what={tr('Loading the lock')} />}
 			{v && <Cards>
 				<thead><tr><th>{by === 'day' ? tr('Day') : tr('Version')}</th>{SORTS.map(([s, shown]) => <th key={s} class="num">{shown}</th>)}<th class="num">{tr('ANRs')}</th><th>{tr('Held by')}</th></tr></thead>

@@ -85,7 +85,7 @@ function History({ r }: { r: Regression }) {
 const COLUMNS = [[tr('State')], [tr('Item')], [tr('Change'), 'num'], [tr('Before'), 'num'], [tr('After'), 'num'], [tr('{days} days', { days: TREND_DAYS })], [tr('Scenario')], [tr('Since')], [tr('Traces'), 'num'], [tr('Owner')]];
 
 function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle: () => void; again: () => void }) {
-	const [file, setOwners] = useState(''); // who owns it by the code owners file
+	const [file, setOwners] = useState<string | null>(''); // its owner by the code owners file, null without a repository
 	return <>
 		<tr data-regression={r.id}>
 			<td class="nowrap"><How r={r} /></td>

@@ -99,6 +99,13 @@ export function splitName(of: string): [string, string] {
 	return [pkg, name.slice(pkg.length)];
 }
 
+/** "com.example.app.Feed$Adapter" → ["com.example.app.", "Feed$Adapter"]. */
+export function splitClass(of: string): [string, string] {
+	const name = harmless(of);
+	const at = name.lastIndexOf('.') + 1;
+	return [name.slice(0, at), name.slice(at)];
+}
+
 export function sentence(text: string): string {
 	return text.charAt(0).toUpperCase() + text.slice(1);
 }

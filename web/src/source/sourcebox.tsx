@@ -1,7 +1,7 @@
 // A method's place in the source, its owners and its last changes, requested when the box opens.
 import { render } from 'preact';
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
-import { api, get, may, Refusal, type Meta } from '../api/api';
+import { api, get, Refusal, type Meta } from '../api/api';
 import { sentence } from '../i18n/format';
 import { ended, serverText } from '../i18n/servertext';
 import { Cards } from '../ui/cards';
@@ -77,15 +77,15 @@ function Asked({ method, app, base, head, between }: { method: string; app: stri
 /** Native code, sections and the like have no place in Java or Kotlin. */
 const isNoMethod = (why: Error) => why instanceof Refusal && why.status === 400;
 
-/** The source of a method. Without a repository: a hint for admins, where owners are set; otherwise nothing. */
+/** The source of a method. Nothing without a repository. */
 export function SourceBox({ method, app = '', base = '', head = '', onOwners }: About) {
 	const load = useLoad(`source ${method} ${app} ${head}`, (signal) => askSource({ method, app, version: head }, signal));
 	const v = load.value;
 	useEffect(() => {
-		if (v) onOwners?.(namesOf(v));
+		if (v) onOwners?.(v.repository === null ? null : namesOf(v));
 	}, [v]);
 	if (load.error) return isNoMethod(load.error) ? null : <Failure error={load.error} retry={load.again} title={tr('The source could not be loaded.')} />;
-	if (!v || v.repository === null) return v && onOwners && may.admin ? <p class="quiet">{tr('The CODEOWNERS file of a repository suggests the owner.')} <a href={link('/source')}>{tr('Set up repositories')}</a></p> : null;
+	if (!v || v.repository === null) return null;
 	return <section class="source-box" aria-label={tr('Source')}><h3>{tr('Source')}</h3><SourceFacts v={v} /><Changes method={method} app={app} base={base} head={head} /></section>;
 }
 

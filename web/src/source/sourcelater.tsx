@@ -2,7 +2,7 @@
 import { Failure, useLoad } from '../ui/parts';
 import { tr } from '../i18n/strings/sources';
 
-export interface About { method: string; app?: string; base?: string; head?: string; onOwners?: (owners: string) => void }
+export interface About { method: string; app?: string; base?: string; head?: string; onOwners?: (owners: string | null) => void }
 
 export function SourceBox(about: About) {
 	const code = useLoad('sourcecode', () => import('./sourcecode'));

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Refusal } from '../api/api';
-import { sentence, splitName } from '../i18n/format';
+import { sentence, splitClass, splitName } from '../i18n/format';
 import { returned } from '../api/health';
 import { ended } from '../i18n/servertext';
 import { link, set } from './route';
@@ -96,8 +96,12 @@ const PIECES = /(?<=[.(])|(?=\$)|(?<=[a-z])(?=[A-Z])/;
 export const breakable = (name: string) => name.split(PIECES).map((piece) => [<wbr />, piece]);
 
 /** A method's name: its package is quiet. */
-export function MethodName({ name }: { name: string }) {
-	const [pkg, rest] = splitName(name);
+export const MethodName = ({ name }: { name: string }) => <Qualified of={splitName(name)} />;
+
+/** A class's name, likewise. */
+export const ClassName = ({ name }: { name: string }) => <Qualified of={splitClass(name)} />;
+
+function Qualified({ of: [pkg, rest] }: { of: [string, string] }) {
 	return <><span class="quiet">{breakable(pkg)}</span>{breakable(rest)}</>;
 }
 

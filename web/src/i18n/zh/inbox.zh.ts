@@ -21,6 +21,8 @@ const zh = {
 	'Mute for {days} days': '静音 {days} 天',
 	'Owner': '负责人',
 	'Assign': '指派',
+	'The CODEOWNERS file of a repository suggests the owner.': '代码仓库的 CODEOWNERS 文件可推荐负责人。',
+	'Set up repositories': '设置代码仓库',
 	'not set; CODEOWNERS names': '未设置；CODEOWNERS 中为',
 	'Use as owner': '设为负责人',
 	'Note': '备注',

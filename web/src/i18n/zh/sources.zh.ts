@@ -9,7 +9,6 @@ const zh = {
 	'Owners unknown: {owners_why}.': '所有者未知：{owners_why}。',
 	'{owners_file} names no owner.': '{owners_file} 中没有它的所有者。',
 	'Set up repositories': '设置代码仓库',
-	'The CODEOWNERS file of a repository suggests the owner.': '代码仓库的 CODEOWNERS 文件可推荐负责人。',
 	'No commit in this range changed its lines. Its callees or its arguments may have changed.': '此范围内没有提交修改它的代码行。可能是它的被调用者或参数发生了变化。',
 	'Commit': '提交',
 	'Subject': '标题',
