@@ -76,6 +76,11 @@ struct tw_art_method {
 	struct tw_str name; /* ptr NULL: no name yet */
 };
 
+struct tw_art_symbol { /* of a method in use */
+	uint64_t id;
+	uint32_t sym; /* 0: free */
+};
+
 struct tw_art_key {
 	const char *key, *value;
 };
@@ -144,7 +149,7 @@ struct tw_art {
 	struct tw_art_method **methods; /* by hash; NULL free */
 	uint32_t n_methods, n_method_slots, n_named;
 	struct tw_art_method *first_method, **last_method;
-	struct tw_art_method *cache[TW_ART_CACHE];
+	struct tw_art_symbol symbols[TW_ART_CACHE]; /* by id; the last one of several */
 
 	uint64_t events;
 	uint64_t records;          /* complete records */
@@ -197,6 +202,10 @@ static inline struct tw_art_thread *tw_art_thread_of(
 bool tw_art_knows(const struct tw_art *s, uint64_t method); /* whether it has a name */
 /* The method if it has no name yet; otherwise, and at the limit (reported), NULL. */
 struct tw_art_method *tw_art_unnamed(struct tw_art *s, uint64_t id, uint64_t offset);
+static inline struct tw_art_symbol *tw_art_symbol_of(struct tw_art *s, uint64_t id)
+{
+	return &s->symbols[id >> 2 & (TW_ART_CACHE - 1)];
+}
 /* Does not copy the name: it must be in the arena. */
 void tw_art_name_method(
         struct tw_art *s, struct tw_art_method *m, struct tw_str name, uint64_t offset);

@@ -100,17 +100,115 @@ static enum tw_status read_record(
 	return tw_art_event(s, t, &call, err);
 }
 
-enum tw_status tw_art_record_step(
-        struct tw_art *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err)
+/* The times of the records. */
+enum times { TIMES_WALL, TIMES_CPU, TIMES_BOTH };
+
+static enum times times_of(const struct tw_art *s)
+{
+	if (s->clock == TW_ART_CLOCK_CPU)
+		return TIMES_CPU;
+	return s->version == 3 && s->clock == TW_ART_CLOCK_DUAL ? TIMES_BOTH : TIMES_WALL;
+}
+
+/* read_run for records with these times. */
+static inline size_t read_run_of(
+        struct tw_art *s, const uint8_t *p, size_t n, uint64_t offset, enum times times)
+{
+	struct tw_art_thread *t = s->last_thread;
+	const int64_t unit_ns = s->unit_ns;
+	const size_t bytes = s->record_bytes;
+	struct tw_event *ev = &s->batch[s->n_batch];
+	uint32_t wall = t->raw_wall;
+	uint32_t cpu = t->raw_cpu;
+	int64_t ts_ns = t->last_ns;
+	int64_t cpu_ns = t->last_cpu_ns;
+	size_t i = 0;
+
+	for (; i < n; i++, p += bytes, offset += bytes) {
+		const uint32_t word = tw_u32le(p + 2);
+		const struct tw_art_symbol *known = tw_art_symbol_of(s, word);
+		const uint32_t next_cpu = times == TIMES_WALL ? 0 : tw_u32le(p + 6);
+		const uint32_t next_wall =
+		        times == TIMES_CPU ? 0 : tw_u32le(p + (times == TIMES_BOTH ? 10 : 6));
+		const int64_t next_cpu_ns = (t->high_cpu + next_cpu) * 1000;
+		const int64_t next_ns =
+		        times == TIMES_CPU ? next_cpu_ns : (t->high_wall + next_wall) * 1000;
+
+		if (tw_u16le(p) != t->tid || (word & 3) > TW_ART_EXIT || known->sym == 0 ||
+		        known->id != (word & ~(uint32_t)3) || next_ns < ts_ns)
+			break;
+		if (times != TIMES_CPU && next_wall < wall)
+			break;
+		if (times != TIMES_WALL && (next_cpu < cpu || next_cpu_ns < cpu_ns))
+			break;
+		wall = next_wall;
+		cpu = next_cpu;
+		ts_ns = next_ns;
+		cpu_ns = next_cpu_ns;
+		ev[i].ts_ns = ts_ns;
+		ev[i].dur_ns = (word & 3) == TW_ART_ENTER ? 0 : unit_ns;
+		ev[i].cpu_ns = times == TIMES_WALL ? -1 : cpu_ns;
+		ev[i].offset = offset;
+		ev[i].track = t->track;
+		ev[i].sym = known->sym;
+		ev[i].kind = (word & 3) == TW_ART_ENTER ? TW_EV_BEGIN : TW_EV_END_EARLIER;
+		ev[i].any_order = false;
+	}
+	t->last_ns = ts_ns;
+	if (times != TIMES_CPU)
+		t->raw_wall = wall;
+	if (times != TIMES_WALL) {
+		t->raw_cpu = cpu;
+		t->last_cpu_ns = cpu_ns;
+	}
+	return i;
+}
+
+/* Reads the leading records that need no special case, as nearly all: of the thread of the record
+ * before them, of methods in use, with times that do not fall.  Returns their bytes. */
+static size_t read_run(struct tw_art *s, const uint8_t *p, size_t n, uint64_t offset)
+{
+	const struct tw_art_thread *t = s->last_thread;
+	const size_t most = TW_ART_BATCH - 1 - s->n_batch;
+	const enum times times = times_of(s);
+	size_t run = n / s->record_bytes < most ? n / s->record_bytes : most;
+
+	if (!t || !t->seen || !t->track || s->version == 1 || s->n_examined < TW_ART_GAPS)
+		return 0;
+	if (times == TIMES_BOTH)
+		run = read_run_of(s, p, run, offset, TIMES_BOTH);
+	else if (times == TIMES_CPU)
+		run = read_run_of(s, p, run, offset, TIMES_CPU);
+	else
+		run = read_run_of(s, p, run, offset, TIMES_WALL);
+	s->n_batch += (unsigned)run;
+	s->events += run;
+	s->records += run;
+	return run * s->record_bytes;
+}
+
+/* Reads complete records.  Those of a stream end before a thread id of 0, which begins an item. */
+static enum tw_status read_records(struct tw_art *s, const uint8_t *p, size_t n, bool in_stream,
+        size_t *ret_used, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 	size_t at = 0;
 
-	s->want = s->record_bytes;
-	for (; st == TW_OK && n - at >= s->record_bytes; at += s->record_bytes)
+	while (st == TW_OK && n - at >= s->record_bytes && !(in_stream && tw_u16le(p + at) == 0)) {
 		st = read_record(s, p + at, s->offset + at, err);
+		at += s->record_bytes;
+		if (st == TW_OK)
+			at += read_run(s, p + at, n - at, s->offset + at);
+	}
 	*ret_used = at;
 	return st;
+}
+
+enum tw_status tw_art_record_step(
+        struct tw_art *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err)
+{
+	s->want = s->record_bytes;
+	return read_records(s, p, n, false, ret_used, err);
 }
 
 /* --- streams --- */
@@ -162,17 +260,11 @@ static enum tw_status one_item(
 enum tw_status tw_art_item_step(
         struct tw_art *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err)
 {
-	enum tw_status st = TW_OK;
-	size_t at = 0;
-
 	s->want = 2;
 	if (n < 2)
 		return TW_OK;
 	if (tw_u16le(p) == 0)
 		return one_item(s, p, n, ret_used, err);
 	s->want = s->record_bytes;
-	for (; st == TW_OK && n - at >= s->record_bytes && tw_u16le(p + at); at += s->record_bytes)
-		st = read_record(s, p + at, s->offset + at, err);
-	*ret_used = at;
-	return st;
+	return read_records(s, p, n, true, ret_used, err);
 }

@@ -222,18 +222,19 @@ static uint32_t track_of(struct tw_art *s, struct tw_art_thread *t)
 	return t->track;
 }
 
-static struct tw_art_method *cached(struct tw_art *s, uint64_t id, uint64_t offset)
+/* The symbol of a call's method.  0: at a limit (reported), or out of memory. */
+static uint32_t symbol_of(struct tw_art *s, const struct tw_art_call *call)
 {
-	struct tw_art_method **at = &s->cache[id >> 2 & (TW_ART_CACHE - 1)];
+	struct tw_art_symbol *known = tw_art_symbol_of(s, call->method);
+	struct tw_art_method *m;
 
-	if (!*at || (*at)->id != id) {
-		struct tw_art_method *m = method_of(s, id, offset);
-
-		if (!m)
-			return NULL;
-		*at = m;
-	}
-	return *at;
+	if (known->sym && known->id == call->method)
+		return known->sym;
+	m = method_of(s, call->method, call->offset);
+	if (!m || (!m->sym && !first_use(s, m, call->offset)))
+		return 0;
+	*known = (struct tw_art_symbol){m->id, m->sym};
+	return m->sym;
 }
 
 static void examine_gap(struct tw_art *s, struct tw_art_thread *t, const struct tw_art_call *call)
@@ -267,8 +268,9 @@ static void clamp(struct tw_art *s, struct tw_art_thread *t, struct tw_art_call 
 }
 
 static enum tw_status note_unroll(struct tw_art *s, const struct tw_event *ev,
-        const struct tw_art_method *m, struct tw_err *err)
+        const struct tw_art_call *call, struct tw_err *err)
 {
+	const struct tw_art_method *m = call->named ? *method_slot(s, call->method) : NULL;
 	struct tw_str name = m && m->name.ptr ? m->name : TW_STR("");
 	struct tw_note note = {.kind = TW_NOTE_unroll,
 	        .track = ev->track,
@@ -284,13 +286,13 @@ static enum tw_status note_unroll(struct tw_art *s, const struct tw_event *ev,
 enum tw_status tw_art_event(
         struct tw_art *s, struct tw_art_thread *t, struct tw_art_call *call, struct tw_err *err)
 {
-	struct tw_art_method *m = NULL;
 	struct tw_event *ev = &s->batch[s->n_batch];
+	uint32_t sym = 0;
 
 	s->events++; /* a readable record, even if dropped at a limit */
 	if (call->named) {
-		m = cached(s, call->method, call->offset);
-		if (!m || (!m->sym && !first_use(s, m, call->offset)))
+		sym = symbol_of(s, call);
+		if (sym == 0)
 			return s->no_memory ? tw_oom(err) : TW_OK;
 	}
 	if (s->n_examined < TW_ART_GAPS)
@@ -302,12 +304,12 @@ enum tw_status tw_art_event(
 	ev->dur_ns = call->action == TW_ART_ENTER ? 0 : s->unit_ns;
 	ev->cpu_ns = call->cpu_ns;
 	ev->offset = call->offset;
-	ev->sym = m ? m->sym : 0;
+	ev->sym = sym;
 	ev->track = t->track ? t->track : track_of(s, t);
 	if (ev->track == 0)
 		return TW_OK; /* at a limit, which the sink counts */
 	if (call->action == TW_ART_UNROLL) {
-		enum tw_status st = note_unroll(s, ev, m, err);
+		enum tw_status st = note_unroll(s, ev, call, err);
 
 		if (st != TW_OK)
 			return st;

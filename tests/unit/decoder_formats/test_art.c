@@ -458,6 +458,56 @@ static void test_limits(void **state)
 	}
 }
 
+/* Runs of records on two threads, whose times wrap around once and sometimes fall. */
+static void put_runs(struct tw_buf *b, int version, uint64_t seed)
+{
+	uint32_t wall = UINT32_MAX - 5000;
+	uint32_t cpu = UINT32_MAX - 700;
+	unsigned tid = 1;
+
+	for (unsigned i = 0; i < 3000; i++) {
+		const uint64_t r = test_random(&seed);
+		const uint32_t back = r % 97 == 0 ? 50 : 0;
+		const unsigned action = r % 61 == 0 ? 2 + (unsigned)(r >> 8 & 1) : r >> 9 & 1;
+		const uint32_t method = (uint32_t)(r >> 16 & 63) + (r >> 22 & 1 ? 1 << 14 : 0);
+
+		if (r % 20 == 0)
+			tid = 1 + (unsigned)(r >> 32 & 1);
+		wall += 1 + (uint32_t)(r >> 40 & 3);
+		cpu += (uint32_t)(r >> 42 & 1);
+		if (version == 3)
+			art_record3(
+			        b, tid, 4 * method | action, cpu - (r & 1 ? back : 0), wall - back);
+		else
+			art_record2(b, tid, 4 * method | action, wall - back);
+	}
+}
+
+/* Most records are read in runs, but not when they arrive one by one. */
+static void test_runs(void **state)
+{
+	static const struct {
+		int version;
+		const char *keys;
+	} cases[] = {{3, "clock=dual\n"}, {3, "clock=thread-cpu\n"}, {2, "clock=wall\n"},
+	        {2, "clock=thread-cpu\n"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct event_log log;
+		struct tw_buf b;
+
+		art_header(&b, cases[i].version, cases[i].keys);
+		put_runs(&b, cases[i].version, i + 1);
+		art_run_done(&log, &b);
+		assert_in_range(log.n, 2900, 2999);
+		assert_in_range(log.counts[TW_REPAIR_record_malformed], 1, 99);
+		assert_in_range(log.counts[TW_REPAIR_time_fell], 1, 99);
+		assert_in_range(log.counts[TW_REPAIR_time_wrapped], 2, 9);
+		event_log_done(&log);
+	}
+}
+
 static void test_no_memory(void **state)
 {
 	struct tw_buf b;
@@ -485,6 +535,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_missing_records),
         cmocka_unit_test(test_both_clocks),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_runs),
         cmocka_unit_test(test_no_memory),
 };
 
