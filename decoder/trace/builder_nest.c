@@ -609,9 +609,12 @@ static uint32_t read_nest(
 	const struct track *t = nest->track;
 	const struct nest in_order = {.track = nest->track, .depths = nest->depths};
 
-	if (!nest->order && !t->cpu_ns) /* the same loop without checks of either */
-		return read_slices(r, in_order, t->records, NULL, ret, max);
-	return read_slices(r, *nest, t->records, t->cpu_ns, ret, max);
+	/* the same loop three times, so that it need not check for either */
+	if (nest->order)
+		return read_slices(r, *nest, t->records, t->cpu_ns, ret, max);
+	if (t->cpu_ns)
+		return read_slices(r, in_order, t->records, t->cpu_ns, ret, max);
+	return read_slices(r, in_order, t->records, NULL, ret, max);
 }
 
 static uint32_t read_pieces(struct nest_reader *r, struct tw_slice *ret, uint32_t max)
