@@ -76,9 +76,9 @@ struct tw_art_method {
 	struct tw_str name; /* ptr NULL: no name yet */
 };
 
-struct tw_art_symbol { /* of a method in use */
-	uint64_t id;
-	uint32_t sym; /* 0: free */
+struct tw_art_symbol {      /* of a method in use */
+	uint64_t id_plus_1; /* 0: free */
+	uint32_t sym;
 };
 
 struct tw_art_key {

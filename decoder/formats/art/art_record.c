@@ -110,56 +110,61 @@ static enum times times_of(const struct tw_art *s)
 	return s->version == 3 && s->clock == TW_ART_CLOCK_DUAL ? TIMES_BOTH : TIMES_WALL;
 }
 
+/* The reading, without its wraparounds, from which on times do not fall: the last one, or the time
+ * to which it was corrected. */
+static uint64_t least_reading(uint32_t last, int64_t high, int64_t last_ns)
+{
+	const int64_t least = last_ns / 1000 - high;
+
+	return least > (int64_t)last ? (uint64_t)least : last;
+}
+
 /* read_run for records with these times. */
 static inline size_t read_run_of(
         struct tw_art *s, const uint8_t *p, size_t n, uint64_t offset, enum times times)
 {
 	struct tw_art_thread *t = s->last_thread;
+	const struct tw_art_thread was = *t;
 	const int64_t unit_ns = s->unit_ns;
 	const size_t bytes = s->record_bytes;
+	const bool has_wall = times != TIMES_CPU;
+	const bool has_cpu = times != TIMES_WALL;
 	struct tw_event *ev = &s->batch[s->n_batch];
-	uint32_t wall = t->raw_wall;
-	uint32_t cpu = t->raw_cpu;
-	int64_t ts_ns = t->last_ns;
-	int64_t cpu_ns = t->last_cpu_ns;
+	uint64_t wall = least_reading(was.raw_wall, was.high_wall, was.last_ns);
+	uint64_t cpu = least_reading(was.raw_cpu, was.high_cpu, was.last_cpu_ns);
 	size_t i = 0;
 
 	for (; i < n; i++, p += bytes, offset += bytes) {
 		const uint32_t word = tw_u32le(p + 2);
 		const struct tw_art_symbol *known = tw_art_symbol_of(s, word);
-		const uint32_t next_cpu = times == TIMES_WALL ? 0 : tw_u32le(p + 6);
-		const uint32_t next_wall =
-		        times == TIMES_CPU ? 0 : tw_u32le(p + (times == TIMES_BOTH ? 10 : 6));
-		const int64_t next_cpu_ns = (t->high_cpu + next_cpu) * 1000;
-		const int64_t next_ns =
-		        times == TIMES_CPU ? next_cpu_ns : (t->high_wall + next_wall) * 1000;
+		const uint32_t next_cpu = has_cpu ? tw_u32le(p + 6) : 0;
+		const uint32_t next_wall = has_wall ? tw_u32le(p + (has_cpu ? 10 : 6)) : 0;
 
-		if (tw_u16le(p) != t->tid || (word & 3) > TW_ART_EXIT || known->sym == 0 ||
-		        known->id != (word & ~(uint32_t)3) || next_ns < ts_ns)
+		if (tw_u16le(p) != was.tid || (word & 3) > TW_ART_EXIT ||
+		        known->id_plus_1 != (word & ~(uint32_t)3) + (uint64_t)1)
 			break;
-		if (times != TIMES_CPU && next_wall < wall)
-			break;
-		if (times != TIMES_WALL && (next_cpu < cpu || next_cpu_ns < cpu_ns))
+		if ((has_wall && next_wall < wall) || (has_cpu && next_cpu < cpu))
 			break;
 		wall = next_wall;
 		cpu = next_cpu;
-		ts_ns = next_ns;
-		cpu_ns = next_cpu_ns;
-		ev[i].ts_ns = ts_ns;
-		ev[i].dur_ns = (word & 3) == TW_ART_ENTER ? 0 : unit_ns;
-		ev[i].cpu_ns = times == TIMES_WALL ? -1 : cpu_ns;
+		ev[i].cpu_ns = has_cpu ? (was.high_cpu + next_cpu) * 1000 : -1;
+		ev[i].ts_ns = has_wall ? (was.high_wall + next_wall) * 1000 : ev[i].cpu_ns;
+		ev[i].dur_ns = unit_ns;
 		ev[i].offset = offset;
-		ev[i].track = t->track;
+		ev[i].track = was.track;
 		ev[i].sym = known->sym;
-		ev[i].kind = (word & 3) == TW_ART_ENTER ? TW_EV_BEGIN : TW_EV_END_EARLIER;
+		/* without a branch, as enters and exits alternate at random */
+		ev[i].kind = TW_EV_BEGIN + (word & 1) * (TW_EV_END_EARLIER - TW_EV_BEGIN);
 		ev[i].any_order = false;
 	}
-	t->last_ns = ts_ns;
-	if (times != TIMES_CPU)
-		t->raw_wall = wall;
-	if (times != TIMES_WALL) {
-		t->raw_cpu = cpu;
-		t->last_cpu_ns = cpu_ns;
+	if (i == 0)
+		return 0;
+	t->last_ns = ev[i - 1].ts_ns;
+	if (has_wall)
+		t->raw_wall = (uint32_t)wall;
+	if (has_cpu) {
+		t->raw_cpu = (uint32_t)cpu;
+		t->last_cpu_ns = ev[i - 1].cpu_ns;
 	}
 	return i;
 }

@@ -228,12 +228,12 @@ static uint32_t symbol_of(struct tw_art *s, const struct tw_art_call *call)
 	struct tw_art_symbol *known = tw_art_symbol_of(s, call->method);
 	struct tw_art_method *m;
 
-	if (known->sym && known->id == call->method)
+	if (known->sym && known->id_plus_1 == call->method + 1)
 		return known->sym;
 	m = method_of(s, call->method, call->offset);
 	if (!m || (!m->sym && !first_use(s, m, call->offset)))
 		return 0;
-	*known = (struct tw_art_symbol){m->id, m->sym};
+	*known = (struct tw_art_symbol){m->id + 1, m->sym};
 	return m->sym;
 }
 
@@ -301,7 +301,7 @@ enum tw_status tw_art_event(
 	ev->kind = call->action == TW_ART_ENTER ? TW_EV_BEGIN : TW_EV_END_EARLIER;
 	ev->any_order = false;
 	ev->ts_ns = call->ts_ns;
-	ev->dur_ns = call->action == TW_ART_ENTER ? 0 : s->unit_ns;
+	ev->dur_ns = s->unit_ns;
 	ev->cpu_ns = call->cpu_ns;
 	ev->offset = call->offset;
 	ev->sym = sym;
