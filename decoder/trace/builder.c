@@ -22,8 +22,6 @@ enum { NAMES_SHARE = 4, LAST_ROOM = 64 };
  * FIXED_BYTES: the window and memory that does not depend on the number of records. */
 enum { RECORD_SHARE_OF = 2, FIRST_RECORDS = 64, LARGE_BYTES = 64 << 20, FIXED_BYTES = 192 << 20 };
 
-#define MAX_NS (INT64_C(1) << 61) /* of a begin and of a duration */
-
 static struct tw_builder *builder_of(struct tw_sink *s)
 {
 	return (struct tw_builder *)(void *)s;
@@ -540,7 +538,14 @@ static inline bool sane(const struct tw_builder *b, const struct tw_event *ev)
 {
 	if (ev->track == 0 || ev->track > b->n_tracks || ev->sym > b->n_symbols)
 		return false;
-	return ev->ts_ns >= 0 && ev->ts_ns <= MAX_NS && ev->dur_ns >= 0 && ev->dur_ns <= MAX_NS;
+	return ev->ts_ns >= 0 && ev->ts_ns <= TW_MAX_NS && ev->dur_ns >= 0 &&
+	       ev->dur_ns <= TW_MAX_NS;
+}
+
+/* NULL: there is no such track. */
+static struct track *track_of(const struct tw_builder *b, uint32_t handle)
+{
+	return handle && handle <= b->n_tracks ? &b->tracks[handle - 1] : NULL;
 }
 
 static inline void take_event(struct tw_builder *b, const struct tw_event *ev)
@@ -575,8 +580,8 @@ static struct plain plain_of(const struct tw_builder *b, const struct track *t)
 	int64_t from_ns = t->records.base_ns > 0 ? t->records.base_ns : 0;
 	int64_t end_ns = t->records.base_ns + (int64_t)TW_RECORD_SPAN;
 
-	if (end_ns > MAX_NS)
-		end_ns = MAX_NS;
+	if (end_ns > TW_MAX_NS)
+		end_ns = TW_MAX_NS;
 	return (struct plain){from_ns, end_ns > from_ns ? (uint64_t)(end_ns - from_ns) : 0,
 	        b->n_symbols < max_sym ? b->n_symbols : max_sym};
 }
@@ -596,13 +601,13 @@ static inline bool is_plain_call(const struct plain *p, const struct call *c)
 static inline bool ends_call(const struct tw_event *ev, const struct open_call *o)
 {
 	return (ev->kind == TW_EV_END || ev->kind == TW_EV_END_EARLIER) &&
-	       (ev->sym == 0 || ev->sym == o->sym) && (uint64_t)ev->dur_ns <= MAX_NS;
+	       (ev->sym == 0 || ev->sym == o->sym) && (uint64_t)ev->dur_ns <= TW_MAX_NS;
 }
 
-/* take_run for a track.  all_slices: stops at the first event that is not a call without CPU time,
- * which makes the loop shorter. */
-static inline size_t take_run_of(
-        struct tw_builder *b, struct track *t, const struct tw_event *ev, size_t n, bool all_slices)
+/* Takes the leading events of a batch that need no special case, as nearly all: on one track, in
+ * order, within the limits, each a call or the begin or end of an innermost call.  Returns their
+ * number. */
+static size_t take_run(struct tw_builder *b, struct track *t, const struct tw_event *ev, size_t n)
 {
 	const uint64_t left_in_all = b->limits.max_slices - b->slices;
 	const uint64_t left = left_in_all < t->cap - t->n ? left_in_all : t->cap - t->n;
@@ -629,7 +634,7 @@ static inline size_t take_run_of(
 
 		if (e->track != ev->track || !is_plain_time(&plain, e->ts_ns))
 			break;
-		if (!all_slices && e->kind == TW_EV_BEGIN) {
+		if (e->kind == TW_EV_BEGIN) {
 			if (n_open == cap_open || e->sym - 1 >= plain.max_sym)
 				break;
 			open[n_open++] = (struct open_call){e->ts_ns, e->cpu_ns, e->offset, e->sym};
@@ -640,24 +645,23 @@ static inline size_t take_run_of(
 		if (e->kind != TW_EV_SLICE) {
 			const struct open_call *o = n_open ? &open[n_open - 1] : NULL;
 
-			if (all_slices || !o || !ends_call(e, o))
+			if (!o || !ends_call(e, o))
 				break;
 			c = (struct call){o->start_ns, e->ts_ns - o->start_ns, o->sym};
 			cpu = tw_open_call_cpu(o, e->cpu_ns);
 			offset = o->offset;
 		}
-		if (taken == left || !is_plain_call(&plain, &c) ||
-		        (cpu >= 0 && (all_slices || !cpu_ns)))
+		if (taken == left || !is_plain_call(&plain, &c) || (cpu >= 0 && !cpu_ns))
 			break;
 		if (c.start_ns + c.dur_ns >= end_ns)
 			end_ns = c.start_ns + c.dur_ns;
 		else if (!unordered)
 			break;
-		n_open -= !all_slices && e->kind != TW_EV_SLICE;
+		n_open -= e->kind != TW_EV_SLICE;
 		any_order |= e->any_order;
 		if (c.start_ns < first_ns)
 			first_ns = c.start_ns;
-		if (!all_slices && cpu_ns)
+		if (cpu_ns)
 			cpu_ns[taken] = cpu;
 		records.at[taken++] = tw_record_of(&records, &c, short_offset(offset));
 		b->symbols[c.sym - 1].count++;
@@ -672,19 +676,6 @@ static inline size_t take_run_of(
 	return i;
 }
 
-/* Takes the leading events of a batch that need no special case, as nearly all: on one track, in
- * order, within the limits, each a call or the begin or end of an innermost call.  Returns their
- * number. */
-static size_t take_run(struct tw_builder *b, const struct tw_event *ev, size_t n)
-{
-	struct track *t = ev->track && ev->track <= b->n_tracks ? &b->tracks[ev->track - 1] : NULL;
-
-	if (!t || t->n == 0 || t->n_hidden)
-		return 0;
-	return ev->kind == TW_EV_SLICE && !t->cpu_ns ? take_run_of(b, t, ev, n, true)
-	                                             : take_run_of(b, t, ev, n, false);
-}
-
 static void take_moved_event(struct tw_builder *b, const struct tw_event *ev)
 {
 	struct tw_event moved = *ev;
@@ -695,23 +686,59 @@ static void take_moved_event(struct tw_builder *b, const struct tw_event *ev)
 		take_event(b, &moved);
 }
 
+/* One event that may need a special case. */
+static void take_any_event(struct tw_builder *b, const struct tw_event *ev)
+{
+	if (tw_builder_is_moved(b))
+		take_moved_event(b, ev);
+	else
+		take_event(b, ev);
+}
+
 static enum tw_status sink_events(
         struct tw_sink *s, const struct tw_event *ev, size_t n, struct tw_err *err)
 {
 	struct tw_builder *b = builder_of(s);
-	bool moved = tw_builder_is_moved(b);
+	const bool moved = tw_builder_is_moved(b);
 
 	if (b->cut_sym || b->left_out_sym)
 		place_names(b, ev, n);
 	for (size_t i = 0; i < n && b->status == TW_OK;) {
-		if (!moved)
-			i += take_run(b, ev + i, n - i);
-		if (i == n)
-			break;
-		if (moved)
-			take_moved_event(b, &ev[i++]);
-		else
-			take_event(b, &ev[i++]);
+		struct track *t = moved ? NULL : track_of(b, ev[i].track);
+
+		if (t && t->n && !t->n_hidden)
+			i += take_run(b, t, ev + i, n - i);
+		if (i < n)
+			take_any_event(b, &ev[i++]);
+	}
+	return b->status == TW_OK ? TW_OK : tw_builder_fail(b, err);
+}
+
+/* Takes calls from number `from` on that may need special cases.  Returns their number. */
+static size_t take_any_calls(struct tw_builder *b, const struct tw_call_run *calls, size_t from)
+{
+	size_t n = 0;
+
+	for (; n < TW_CALLS_AT_ONCE && from + n < calls->n && b->status == TW_OK; n++) {
+		const struct tw_event ev = tw_call_run_event(calls, from + n);
+
+		place_names(b, &ev, 1);
+		take_any_event(b, &ev);
+	}
+	return n;
+}
+
+static enum tw_status sink_calls(
+        struct tw_sink *s, const struct tw_call_run *calls, struct tw_err *err)
+{
+	struct tw_builder *b = builder_of(s);
+	struct track *t = track_of(b, calls->track);
+	const bool plain = t && !tw_builder_is_moved(b) && !b->cut_sym && !b->left_out_sym;
+
+	for (size_t i = 0; i < calls->n && b->status == TW_OK;) {
+		const size_t n = plain ? tw_builder_take_calls(b, t, calls, i) : 0;
+
+		i += n ? n : take_any_calls(b, calls, i);
 	}
 	return b->status == TW_OK ? TW_OK : tw_builder_fail(b, err);
 }
@@ -755,6 +782,7 @@ static const struct tw_sink_ops ops = {
         .name = sink_name,
         .method_name = sink_method_name,
         .events = sink_events,
+        .calls = sink_calls,
         .thread_name = sink_thread_name,
         .thread_process = sink_process,
         .transaction = sink_transaction,

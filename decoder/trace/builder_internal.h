@@ -2,6 +2,7 @@
  * builder_internal.h - shared by the files of the builder only.
  *
  * builder.c       the sink: tracks, symbols, events, limits, repair counts
+ * builder_calls.c many calls of one track at once
  * builder_note.c  notes and documents
  * builder_merge.c several inputs: clocks, ids, tracks that belong to one thread
  * builder_pair.c  BEGIN/END pairs become finished calls
@@ -35,7 +36,9 @@ enum { TW_RECORD_SYM_BITS = 20 };
 #define TW_RECORD_WIDE    UINT32_MAX         /* duration of a record whose call is in `wide` */
 #define TW_RECORD_BEFORE  ((int64_t)1 << 42) /* nanoseconds from the base to the first begin */
 #define TW_RECORD_SPAN    ((uint64_t)1 << (64 - TW_RECORD_SYM_BITS))
+#define TW_RECORD_MAX_SYM ((1u << TW_RECORD_SYM_BITS) - 1)
 #define TW_OFFSET_UNKNOWN UINT32_MAX
+#define TW_MAX_NS         (INT64_C(1) << 61) /* of a begin and of a duration */
 
 struct call {
 	int64_t start_ns, dur_ns;
@@ -62,7 +65,7 @@ static inline struct call tw_record_call(const struct records *r, uint64_t i)
 	if (__builtin_expect(at->dur_ns == TW_RECORD_WIDE, 0))
 		return r->wide[at->start_and_sym];
 	return (struct call){r->base_ns + (int64_t)(at->start_and_sym >> TW_RECORD_SYM_BITS),
-	        at->dur_ns, (uint32_t)at->start_and_sym & ((1u << TW_RECORD_SYM_BITS) - 1)};
+	        at->dur_ns, (uint32_t)at->start_and_sym & TW_RECORD_MAX_SYM};
 }
 
 /* Before the first record: its begin. */
@@ -272,6 +275,11 @@ void tw_builder_repair(struct tw_builder *b, enum tw_repair what, uint64_t offse
  * in the input. */
 enum tw_status tw_builder_record(struct tw_builder *b, struct track *t, const struct call *c,
         int64_t cpu_ns, uint64_t offset);
+/* Adds calls from number `from` on, at most TW_CALLS_AT_ONCE.  Returns their number; 0 if one of
+ * them may need a special case (tw_builder_record). */
+enum { TW_CALLS_AT_ONCE = 256 };
+size_t tw_builder_take_calls(
+        struct tw_builder *b, struct track *t, const struct tw_call_run *c, size_t from);
 /* Changes t->cap, which is at least t->n.  False: b->status is set. */
 bool tw_builder_resize_records(struct tw_builder *b, struct track *t, uint64_t cap);
 void tw_builder_free_records(struct track *t);

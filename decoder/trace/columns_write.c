@@ -7,17 +7,8 @@
 #include <string.h>
 
 #include "decoder/base/arena.h"
+#include "decoder/base/newer_cpu.h"
 #include "decoder/trace/columns_internal.h"
-
-/* Compiles a function twice: processors since about 2015 (x86-64-v3) shift by a variable number and
- * count leading zeros in one instruction each; the oldest ones take three and more.  The loader
- * selects one.  Sanitizers are not initialised at that time. */
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && __GNUC__ >= 12 &&          \
-        !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define TW_NEWER_CPU __attribute__((target_clones("arch=x86-64-v3", "default")))
-#else
-#define TW_NEWER_CPU
-#endif
 
 /* Bytes of a slice at most: two varints of 32 bits, two durations of 64 bits, a CPU time, a count.
  */

@@ -652,6 +652,114 @@ static void test_batches(void **state)
 	}
 }
 
+/* Calls in runs of one thread, which begin and end in order in every other part of the input; in
+ * the rest, some are late or impossible, and with every third seed some are long or far from the
+ * others. */
+static void draw_calls(struct tw_event *ev, uint64_t seed)
+{
+	const uint64_t from = seed % 2 ? 100 : UINT32_MAX - BATCHED / 2;
+	const bool far = seed % 3 == 0;
+	int64_t now = 1000;
+	uint32_t track = 1;
+
+	for (uint32_t i = 0; i < BATCHED; i++) {
+		const uint64_t r = test_random(&seed);
+		const uint64_t odd =
+		        i / (BATCHED / 8) % 2 && (r & 63) == 0 ? 1 + (r >> 6) % (far ? 6 : 4) : 0;
+		int64_t dur_ns;
+
+		now += odd == 1 ? -70 : (int64_t)(r >> 10) % 50;
+		if ((r >> 16 & 31) == 0)
+			track = 1 + (uint32_t)(r >> 21) % BATCH_TRACKS;
+		dur_ns = (int64_t)(r >> 24) % (r >> 50 & 127 ? 100 : now);
+		ev[i] = (struct tw_event){.ts_ns = now - dur_ns,
+		        .dur_ns = dur_ns,
+		        .cpu_ns = -1,
+		        .offset = from + i,
+		        .track = odd == 2 ? BATCH_TRACKS + 1 : track,
+		        .sym = odd == 3 ? 0 : 1 + (uint32_t)(r >> 32) % BATCH_SYMS,
+		        .kind = TW_EV_SLICE};
+		if (odd == 4)
+			ev[i].sym = BATCH_SYMS + 1;
+		if (odd == 5)
+			ev[i].dur_ns = r >> 40 & 1 ? -1 : INT64_C(5) << 30;
+		if (odd == 6)
+			ev[i].ts_ns = r >> 40 & 1 ? -5 : INT64_C(1) << 46;
+	}
+}
+
+/* Passes on the calls that begin at `ev` and are of one track, at most n.  Returns their number. */
+static size_t pass_run(struct tw_sink *s, const struct tw_event *ev, size_t n)
+{
+	int64_t start_ns[BATCHED];
+	int64_t dur_ns[BATCHED];
+	uint32_t syms[BATCHED];
+	struct tw_call_run run = {start_ns, dur_ns, syms, 0, ev->track, 1, ev->offset};
+
+	for (; run.n < n && ev[run.n].track == ev->track; run.n++) {
+		start_ns[run.n] = ev[run.n].ts_ns;
+		dur_ns[run.n] = ev[run.n].dur_ns;
+		syms[run.n] = ev[run.n].sym;
+	}
+	assert_int_equal(s->ops->calls(s, &run, NULL), TW_OK);
+	return run.n;
+}
+
+/* The first thread also has a call without an end, the second one without a begin. */
+static void report_calls(
+        struct reported *ret, const struct tw_event *ev, uint64_t max_slices, bool in_runs)
+{
+	const struct tw_event open = {.cpu_ns = -1, .track = 1, .sym = 1, .kind = TW_EV_BEGIN};
+	const struct tw_event outer = {.ts_ns = 4000,
+	        .dur_ns = 1,
+	        .cpu_ns = -1,
+	        .track = 2,
+	        .sym = 1,
+	        .kind = TW_EV_END_EARLIER};
+	struct tw_limits limits = tw_limits_default();
+	struct tw_builder *b;
+	struct tw_sink *s;
+
+	limits.max_slices = max_slices;
+	b = tw_builder_new(&limits);
+	s = tw_builder_sink(b);
+	for (uint32_t i = 1; i <= BATCH_TRACKS; i++)
+		assert_int_equal(s->ops->track(s, 1, i, TW_TID_FULL), i);
+	for (uint32_t i = 1; i <= BATCH_SYMS; i++)
+		assert_int_equal(s->ops->method(s, i), i);
+	assert_int_equal(s->ops->events(s, &open, 1, NULL), TW_OK);
+	for (size_t i = 0; i < BATCHED;)
+		if (in_runs)
+			i += pass_run(s, ev + i, BATCHED - i);
+		else
+			assert_int_equal(s->ops->events(s, ev + i++, 1, NULL), TW_OK);
+	if (max_slices == BATCHED)
+		assert_int_equal(s->ops->events(s, &outer, 1, NULL), TW_OK);
+	reported_init(ret);
+	assert_int_equal(tw_builder_write(b, &ret->out, NULL), TW_OK);
+	assert_null(tw_builder_free(b));
+}
+
+/* A run of calls gives the same trace as its calls one by one. */
+static void test_calls(void **state)
+{
+	static struct tw_event ev[BATCHED];
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		const uint64_t max_slices = seed % 4 ? BATCHED : BATCHED / 3;
+		struct reported single;
+		struct reported runs;
+
+		draw_calls(ev, seed);
+		report_calls(&single, ev, max_slices, false);
+		report_calls(&runs, ev, max_slices, true);
+		assert_true(tw_str_eq(tw_buf_str(&single.bytes), tw_buf_str(&runs.bytes)));
+		reported_done(&single);
+		reported_done(&runs);
+	}
+}
+
 /* --- large threads: chunks and mip levels --- */
 
 static void is_forest(const struct tw_slice *s, size_t n)
@@ -766,6 +874,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_method_names),
         cmocka_unit_test(test_impossible),
         cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_calls),
         cmocka_unit_test(test_large),
 };
 
