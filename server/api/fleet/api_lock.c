@@ -90,6 +90,7 @@ static void put_sums(struct tw_fleet_request *q, const struct tw_lock_row *r)
 	tw_json_key_int(&q->j, "mean_ns", r->timed ? r->total_ns / (int64_t)r->timed : 0);
 	TW_JSON_MEMBERS(&q->j, r, first_ms, last_ms, holder);
 	tw_fleet_put_trace(q, "worst", r->worst);
+	tw_json_key_text(&q->j, "worst_source", r->worst_in_calls ? "calls" : "reports");
 }
 
 static void put_lock(struct tw_fleet_request *q, const struct tw_lock_row *r)

@@ -161,7 +161,8 @@ struct tw_lock_row {                           /* a method that held a lock whil
 	const char *owner, *monitors, *holder; /* monitors: separated by commas */
 	uint64_t traces, anrs, versions, waits, timed;
 	int64_t total_ns, max_ns, first_ms, last_ms;
-	const char *worst; /* id of a trace, "" */
+	const char *worst;   /* id of a trace, "" */
+	bool worst_in_calls; /* that wait is one of its calls, not of an ANR report */
 };
 struct tw_lock_query {
 	const struct tw_rollup_filter *filter;

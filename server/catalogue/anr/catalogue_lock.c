@@ -28,6 +28,15 @@ static const char *monitors_of(const struct tw_anr_rollup_part *p, struct tw_are
 	return all;
 }
 
+/* Whether the trace with the longest wait has it among its calls. */
+static bool is_in_calls(const struct tw_anr_rollup *t, unsigned kinds, const char *worst)
+{
+	for (const struct tw_anr_rollup_part *p = t->parts; p; p = p->next)
+		if ((p->bit & kinds & OF_CALLS) && strcmp(p->sum.worst, worst) == 0)
+			return true;
+	return false;
+}
+
 /* *ret_any false: there were no such waits.  The caller sets the method or the row's dimension. */
 static enum tw_status row_of(const struct tw_anr_rollup *t, unsigned kinds, struct tw_arena *a,
         struct tw_lock_row *ret, bool *ret_any, struct tw_err *err)
@@ -49,7 +58,8 @@ static enum tw_status row_of(const struct tw_anr_rollup *t, unsigned kinds, stru
 	        .first_ms = p->sum.first_ms,
 	        .last_ms = p->sum.last_ms,
 	        .holder = p->sum.holder,
-	        .worst = p->sum.worst};
+	        .worst = p->sum.worst,
+	        .worst_in_calls = is_in_calls(t, kinds, p->sum.worst)};
 	return ret->monitors ? TW_OK : tw_anr_fail_too_large(err);
 }
 

@@ -136,9 +136,23 @@ test('locks: who holds them, for how long, over versions', async (t) => {
 	await done(page, t);
 });
 
-test('the longest wait of a lock in traces with calls is shown among the events', async (t) => {
+/* The lock of tests/golden/atrace/realistic, in a report. */
+const REPORT_OF_PUT = `"main" prio=5 tid=1 Blocked
+  at com.acme.Cart.total(Cart.java:88)
+  - waiting to lock <0x02> (a com.acme.db.Store) held by thread 9
+
+"DB-writer" prio=5 tid=9 Runnable
+  at com.acme.db.Store.put(Store.java:7)
+  - locked <0x02> (a com.acme.db.Store)
+`;
+
+test('the longest wait of a lock in traces with calls is shown among the events, also if ANR reports have it', async (t) => {
 	await server.trace(fs.readFileSync(`${root}/tests/golden/atrace/realistic/input`), { query: { app: 'waits' } });
-	await until(async () => ((await server.get('/api/v1/fleet/locks?app=waits')).json.total ? true : undefined), 'its locks are counted', 60);
+	await server.trace(Buffer.from(REPORT_OF_PUT), { query: { app: 'waits', scenario: 'anr' } });
+	const lockOf = async () => (await server.get('/api/v1/fleet/locks?app=waits')).json.locks.find((l) => l.name === 'com.acme.db.Store.put');
+	const lock = await until(async () => { const l = await lockOf(); return l?.reports && l.traces === 2 ? l : undefined; }, 'both are counted', 60);
+	assert.equal(lock.worst_source, 'calls', 'the wait of the report has no duration');
+	assert.equal((await server.get('/api/v1/fleet/locks?app=waits&source=reports')).json.locks[0].worst_source, 'reports');
 	const page = await open('/locks?app=waits');
 	await page.locator('tr[data-lock="com.acme.db.Store.put"]').getByRole('link', { name: 'longest wait' }).click();
 	const row = page.locator('.panel tr.go');

@@ -8,7 +8,7 @@ import { Choice, ClassName, inView, MethodName, Panel, Pending, Sorted, useLoad 
 import { link, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/anrs';
 
-interface Sums { traces: number; reports: number; versions: number; waits: number; timed: number; total_ns: number; max_ns: number; mean_ns: number; first_ms: number; last_ms: number; holder: string; worst: string | null }
+interface Sums { traces: number; reports: number; versions: number; waits: number; timed: number; total_ns: number; max_ns: number; mean_ns: number; first_ms: number; last_ms: number; holder: string; worst: string | null; worst_source: 'calls' | 'reports' }
 interface Lock extends Sums { name: string; owner: string; monitors: string[] }
 interface Locks { total: number; locks: Lock[] }
 interface Series { lock: Lock; groups: (Sums & { key: string })[] }
@@ -33,7 +33,7 @@ function Row({ l, most, chosen }: { l: Lock; most: number; chosen: boolean }) {
 				{l.monitors.map((m) => <div key={m} class="quiet">{tr.rich('lock of {name}', { name: <ClassName name={m} /> })}</div>)}</td>
 			<td class="thread" title={l.holder}>{l.holder}</td>
 			<Numbers s={l} most={most} /><td class="num">{count(l.versions)}</td><td class="nowrap">{when(l.last_ms)}</td>
-			<td class="nowrap">{l.worst && <a href={link(`/traces/${l.worst}${l.reports ? '' : `?note=contention&eq=${encodeURIComponent(l.name)}`}`)} aria-label={tr('longest wait for {name}', { name: l.name })}>{tr('longest wait')}</a>}</td>
+			<td class="nowrap">{l.worst && <a href={link(`/traces/${l.worst}${l.worst_source === 'calls' ? `?note=contention&eq=${encodeURIComponent(l.name)}` : ''}`)} aria-label={tr('longest wait for {name}', { name: l.name })}>{tr('longest wait')}</a>}</td>
 		</tr>
 	);
 }
