@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "server/base/caller.h"
+#include "server/base/clock.h"
 #include "server/base/config.h"
 #include "server/base/text/find.h"
 #include "server/catalogue/catalogue.h"
@@ -16,7 +17,7 @@
 #include "server/catalogue/storage/storage_record.h"
 #include "server/storage/blob_store.h"
 
-enum { PATH_BYTES = 1500 };
+enum { PATH_BYTES = 1500, LOOKS = 100, LOOK_MS = 30 };
 
 /* The setting applies if no server has recorded an address in the folder. */
 static const char *address(void)
@@ -87,6 +88,19 @@ static bool exists(const char *dir, const char *name)
 static bool has_files(const char *data)
 {
 	return exists(data, "records") || exists(data, "blobs") || exists(data, "traces");
+}
+
+/* A server that starts for the first time makes its other files shortly before the catalogue. */
+static bool has_catalogue(const char *data)
+{
+	for (int i = 0; i < LOOKS; i++) {
+		if (tw_data_catalogue_is_there(data))
+			return true;
+		if (!has_files(data))
+			return false;
+		tw_sleep_ms(LOOK_MS);
+	}
+	return false;
 }
 
 struct nearest {
@@ -172,7 +186,7 @@ static enum tw_status open_there(const char *data, struct tw_catalogue **ret_cat
 	struct data_files p = {.arena = NULL};
 	enum tw_status st;
 
-	if (!tw_data_catalogue_is_there(data))
+	if (!has_catalogue(data))
 		return fail_no_folder(data, err);
 	tw_actor_set_cli();
 	st = find_files(data, &p, err);

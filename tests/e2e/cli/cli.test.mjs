@@ -231,6 +231,24 @@ test('one server uses a data folder; once it was killed, another starts at once'
 	assert.equal((await s.get(`/api/v1/traces/${id}`)).status, 200);
 });
 
+test('a command waits for the catalogue of a server that makes its data folder', async (t) => {
+	const data = await makeData(path.join(folder(t), 'data'));
+	const [catalogue, away] = ['catalogue.db', 'away.db'].map((name) => path.join(data, name));
+	fs.renameSync(catalogue, away);
+	const child = spawn(binary(), ['link', 'create', '--data', data]);
+	let printed = '', ended = false;
+	child.stdout.on('data', (piece) => { printed += piece; });
+	const end = new Promise((done) => child.on('close', (code) => { ended = true; done(code); }));
+	await until(() => {
+		assert.ok(!ended, 'it waits');
+		const [, waits] = /^voluntary_ctxt_switches:\s*(\d+)/m.exec(fs.readFileSync(`/proc/${child.pid}/status`, 'utf8'));
+		return Number(waits) > 5 || undefined;
+	}, 'it looks again and again');
+	fs.renameSync(away, catalogue);
+	assert.equal(await end, 0);
+	assert.match(printed, /\/signin#twl_/);
+});
+
 test('--json is JSON, an object a line', async (t) => {
 	const s = await startServer(t);
 	const at = folder(t);
