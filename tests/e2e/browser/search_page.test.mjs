@@ -31,7 +31,7 @@ test('a search is stored in the address, and its hits link to the call', async (
 	await ready();
 	const page = await open('/');
 	await navigate(page, 'Slow calls');
-	await page.waitForSelector('text=select one of the app with long calls');
+	await page.waitForSelector('text=select one of the app’s methods with long calls');
 	await page.selectOption('select[name=app]', 'shop');
 	assert.equal((await server.get('/api/v1/fleet/methods?app=shop&waits=false&sort=p95_call&metrics=call&limit=1')).json.methods[0].name, 'android.os.Looper.loop');
 	await page.waitForFunction(() => [...document.querySelectorAll('tbody button')].map((b) => b.textContent).sort().join() === 'com.shop.Main.start,com.shop.Repo.load'); // not the framework's

@@ -42,7 +42,7 @@ test('groups lead to one of them, with its report and its deadlock drawn', async
 	const rings = sent.filter((x) => x.cause.id === 'ring').length;
 	await row.locator(`td.num:text-is("${rings}")`).first().waitFor();
 	await row.locator('a').click();
-	await page.waitForSelector('#group .verdict:has-text("deadlock: main waits 5 s")');
+	await page.waitForSelector('#group .verdict:has-text("Deadlock: main waits 5 s")');
 	await page.waitForSelector('#who td:text-is("8.3.0")');
 	await page.waitForSelector('#anr h3:has-text("Deadlock of 2 threads")');
 	await page.waitForSelector('#anr .waits svg');

@@ -6,8 +6,8 @@ import { Decisions } from './decisions';
 import { stateOf } from './triage';
 import { KINDS, type Exemplar, type GroupDetail, type Slice } from './anrgroups';
 import { Trend, useFleet } from './fleetfilter';
-import { count, duration, percent, when } from '../i18n/format';
-import { serverText } from '../i18n/servertext';
+import { count, duration, percent, sentence, when } from '../i18n/format';
+import { ended, serverText } from '../i18n/servertext';
 import { Cards } from '../ui/cards';
 import { ClassName, MethodName, Panel, Pending, useLoad } from '../ui/parts';
 import { IssueText } from './issue';
@@ -69,7 +69,7 @@ function Exemplars({ list, shown }: { list: Exemplar[]; shown?: string }) {
 			<tbody>{list.map((e) => (
 				<tr key={e.trace} data-trace={e.trace} aria-current={e.trace === shown ? 'true' : undefined}>
 					<td class="mono nowrap">{e.exists ? <a href={link(`/traces/${e.trace}`)}>{e.trace.slice(-8)}</a> : <span class="quiet" title={tr('The trace was deleted; it remains counted')}>{tr('{trace} (deleted)', { trace: e.trace.slice(-8) })}</span>}</td>
-					<td class="nowrap">{when(e.recorded_ms)}</td><td>{e.version_name}</td><td>{e.device}</td><td>{e.os}</td><td class="anywhere long">{serverText(e.verdict)}</td>
+					<td class="nowrap">{when(e.recorded_ms)}</td><td>{e.version_name}</td><td>{e.device}</td><td>{e.os}</td><td class="anywhere long">{sentence(serverText(e.verdict))}</td>
 					<td>{e.exists && e.trace !== shown && <button class="small" onClick={() => set({ trace: e.trace }, true)} aria-label={tr('Show the report of {trace}', { trace: e.trace.slice(-8) })}>{tr('Show')}</button>}</td>
 				</tr>))}</tbody>
 		</Cards>
@@ -85,7 +85,7 @@ export function AnrGroup({ id }: { id: string }) {
 	const shown = there.includes(text('trace')) ? text('trace') : there[0];
 	return <>
 		<Panel title={g.name || serverText(g.title)} id="group" aside={<span class={`state ${g.kind === 'deadlock' ? 'failed' : ''}`}>{KINDS[g.kind] ?? g.kind}</span>}>
-			<p class="verdict">{serverText(g.verdict)}</p>
+			<p class="verdict">{ended(sentence(serverText(g.verdict)))}</p>
 			<p><strong>{stateOf(g)}</strong>{g.owner && <span class="quiet"> · {g.owner}</span>}</p>
 			<Decisions key={id + g.owner + g.note} items={[{ ...g, kind: 'anr', id }]} changed={load.again} noted />
 			<dl class="facts">

@@ -6,7 +6,7 @@ import { KINDS, type Group, type Groups } from './anrgroups';
 import { AnrRules } from './anrrules';
 import { FleetFilter, NoRows, Trend, Ungrouped, useFleet } from './fleetfilter';
 import { decisionOf } from './triage';
-import { count, when } from '../i18n/format';
+import { count, sentence, when } from '../i18n/format';
 import { ended, serverText } from '../i18n/servertext';
 import { Cards } from '../ui/cards';
 import { Panel, Pending, useLoad } from '../ui/parts';
@@ -25,7 +25,7 @@ function Row({ g, days, picked, pick }: { g: Group; days: number; picked: boolea
 	return (
 		<tr data-group={g.key}>
 			{pick && <td class="check"><input type="checkbox" checked={picked} onChange={pick} aria-label={tr('Select {title}', { title: g.name || serverText(g.title) })} /></td>}
-			<td class="cause"><a href={within(`/anrs/${g.key}`)}>{g.name || serverText(g.title)}</a><p class="quiet">{g.name ? `${ended(serverText(g.title))} ${serverText(g.verdict)}` : serverText(g.verdict)}</p>{decisionOf(g) && <p class="quiet" data-decision>{decisionOf(g)}</p>}</td>
+			<td class="cause"><a href={within(`/anrs/${g.key}`)}>{g.name || serverText(g.title)}</a><p class="quiet">{g.name && `${ended(serverText(g.title))} `}{ended(sentence(serverText(g.verdict)))}</p>{decisionOf(g) && <p class="quiet" data-decision>{decisionOf(g)}</p>}</td>
 			<td><span class={`state ${g.kind === 'deadlock' ? 'failed' : ''}`}>{KINDS[g.kind] ?? g.kind}</span></td>
 			<td class="num">{count(g.count)}</td>
 			<td class="num">{g.users ? count(g.users) : <span class="quiet">{tr('not given')}</span>}</td>

@@ -149,16 +149,16 @@ function Nothing() {
 
 /** Runs the detection now and shows its result. */
 function Look({ done }: { done: () => void }) {
-	const [busy, say] = useState(false);
+	const [busy, setBusy] = useState(false);
 	const [result, setResult] = useState('');
 	const look = async () => {
-		say(true);
+		setBusy(true);
 		await send('POST', '/api/v1/regressions/detect').then(async (answer) => {
 			const l = await answer.json() as { series: number; found: number; new: number };
 			setResult(tr('{series} series checked, {found} slower, {new} of them new.', { series: count(l.series), found: count(l.found), new: count(l.new) }));
 			done();
 		}).catch((why: Error) => setResult(why.message));
-		say(false);
+		setBusy(false);
 	};
 	return <><span class="quiet" role="status">{result}</span> <button disabled={busy} onClick={() => void look()}>{busy ? tr('Checking') : tr('Check now')}</button></>;
 }

@@ -121,7 +121,7 @@ function Start() {
 	const own = all?.methods.filter((m) => isOwn(m.name, frames!)) ?? [];
 	const rows = (own.length > 0 ? own : all?.methods ?? []).slice(0, START);
 	return <>
-		<p class="quiet">{rows.length > 0 ? tr('Enter a method, or select one of the app with long calls:') : tr('Enter a method.')}</p>
+		<p class="quiet">{rows.length > 0 ? tr('Enter a method, or select one of the app’s methods with long calls:') : tr('Enter a method.')}</p>
 		<Pending of={load} what={tr('Searching')} />
 		{rows.length > 0 && <Cards>
 			<thead><tr><th>{tr('Method')}</th><th class="num">{tr('One call, p95')}</th><th class="num">{tr('Traces')}</th></tr></thead>

@@ -135,7 +135,7 @@ const zh = {
 	'No findings.': '没有检测结果。',
 	'With the active rules': '使用当前规则',
 	'In traces': '涉及的 Trace',
-	'Found in {days} days': '{days} 天内命中',
+	'Findings in {days} days': '{days} 天内命中',
 	'In {n} traces': '涉及 {n} 条 Trace',
 	'Trace {at} of {all}': '第 {at} 条 Trace，共 {all} 条',
 	'Preview on the latest {n}': '在最近 {n} 条上预览',

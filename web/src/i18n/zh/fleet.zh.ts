@@ -266,7 +266,7 @@ const zh = {
 	'Day': '日期',
 	'Slow calls': '慢调用',
 	'Calls of all traces': '所有 Trace 的调用',
-	'Enter a method, or select one of the app with long calls:': '请输入方法，或选择一个调用耗时较长的应用方法：',
+	'Enter a method, or select one of the app’s methods with long calls:': '请输入方法，或选择一个调用耗时较长的应用方法：',
 	'Enter a method.': '请输入方法。',
 	'One call, p95': '单次调用，p95',
 } as const;
