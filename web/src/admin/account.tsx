@@ -29,16 +29,16 @@ export function AccountPage({ name, provider, out }: { name: string; provider: S
 	const [old, putOld] = useState('');
 	const [password, putPassword] = useState('');
 	const [again, putAgain] = useState('');
-	const [said, say] = useState('');
+	const [message, show] = useState('');
 	const [error, fail] = useState<Error | null>(null);
 	const differs = again !== '' && again !== password;
 	const change = async (e: Event) => {
 		e.preventDefault();
-		say('');
+		show('');
 		fail(null);
 		try {
 			await send('PUT', '/api/v1/session/password', { old, password });
-			say(tr('Changed. All other browsers are signed out.'));
+			show(tr('Changed. All other browsers are signed out.'));
 			putOld(''); putPassword(''); putAgain('');
 		} catch (why) {
 			fail(why as Error);
@@ -65,7 +65,7 @@ export function AccountPage({ name, provider, out }: { name: string; provider: S
 					{field(tr('New password, ten characters or more'), password, putPassword, 'new-password')}
 					{field(tr('Repeat the new password'), again, putAgain, 'new-password')}
 					<div class="row"><button class="primary" disabled={!old || password.length < 10 || again !== password}>{tr('Change password')}</button>
-						<span role="status" class={differs ? 'badtext' : 'quiet'}>{differs ? tr('The passwords differ.') : said}</span></div>
+						<span role="status" class={differs ? 'badtext' : 'quiet'}>{differs ? tr('The passwords differ.') : message}</span></div>
 				</form>
 			</Panel>
 			<Panel title={name}>

@@ -70,9 +70,9 @@ function partOf(address: string, part: 'host' | 'origin'): string {
 	}
 }
 
-interface Acts { edit: () => void; say: (method: string, path: string, body?: object) => void }
+interface Acts { edit: () => void; request: (method: string, path: string, body?: object) => void }
 
-function Row({ h, open, edit, say }: { h: Hook; open: boolean } & Acts) {
+function Row({ h, open, edit, request }: { h: Hook; open: boolean } & Acts) {
 	const path = `/api/v1/webhooks/${h.id}`;
 	const name = h.name || partOf(h.url, 'host');
 	return <>
@@ -83,15 +83,15 @@ function Row({ h, open, edit, say }: { h: Hook; open: boolean } & Acts) {
 			<td><State h={h} /></td>
 			<td class="num" title={h.waiting >= FULL ? tr('The queue is full: further events are dropped') : undefined}>{count(h.waiting)}{h.waiting >= FULL && <span class="loss">{' '}{tr('full')}</span>}</td>
 			<td class="actions">
-				<button class="small" onClick={() => { say('POST', `${path}/test`); set({ open: h.id }); }} aria-label={tr('Test {name}', { name })}>{tr('Test')}</button>
-				<button class="small" onClick={() => say('PATCH', path, { paused: !h.paused_ms })} aria-label={`${h.paused_ms ? tr('Resume') : tr('Pause')} ${name}`}>{h.paused_ms ? tr('Resume') : tr('Pause')}</button>
+				<button class="small" onClick={() => { request('POST', `${path}/test`); set({ open: h.id }); }} aria-label={tr('Test {name}', { name })}>{tr('Test')}</button>
+				<button class="small" onClick={() => request('PATCH', path, { paused: !h.paused_ms })} aria-label={`${h.paused_ms ? tr('Resume') : tr('Pause')} ${name}`}>{h.paused_ms ? tr('Resume') : tr('Pause')}</button>
 				<button class="small" data-edits={`webhook ${h.id}`} onClick={edit} aria-label={tr('Edit {name}', { name })}>{tr('Edit')}</button>
-				<Sure what={tr('Remove')} label={tr('Remove {name}', { name })} act={() => say('DELETE', path)} />
+				<Sure what={tr('Remove')} label={tr('Remove {name}', { name })} act={() => request('DELETE', path)} />
 			</td>
 		</tr>
 		{open && <tr class="more"><td colSpan={6}>
 			<Deliveries hook={h.id} sign={`${h.waiting} ${h.delivered_ms} ${h.failing_ms} ${h.consecutive_failures}`} />
-			<p class="row"><button class="small" onClick={() => say('PATCH', path, { new_secret: true })}>{tr('Create a new secret')}</button><span class="quiet">{tr('The old secret stops working immediately.')}</span></p>
+			<p class="row"><button class="small" onClick={() => request('PATCH', path, { new_secret: true })}>{tr('Create a new secret')}</button><span class="quiet">{tr('The old secret stops working immediately.')}</span></p>
 		</td></tr>}
 	</>;
 }
@@ -113,13 +113,13 @@ function Webhooks({ v, again }: { v: Hooks; again: () => void }) {
 	const [error, change] = useChange(again);
 	const [editing, edit] = useEditing('webhook'); // '' is a new one
 	const [secret, show] = useState('');
-	const say = (method: string, path: string, body?: object) => change(async () => {
+	const request = (method: string, path: string, body?: object) => change(async () => {
 		const answer = await send(method, path, body);
 		const made = answer.status === 204 ? null : await answer.json() as { secret?: string };
 		if (made?.secret) show(made.secret);
 	});
 	const put = async (d: Draft) => {
-		if (await (editing ? say('PATCH', `/api/v1/webhooks/${editing}`, d) : say('POST', '/api/v1/webhooks', d))) edit(null);
+		if (await (editing ? request('PATCH', `/api/v1/webhooks/${editing}`, d) : request('POST', '/api/v1/webhooks', d))) edit(null);
 	};
 	const open = text('open');
 	return (
@@ -128,7 +128,7 @@ function Webhooks({ v, again }: { v: Hooks; again: () => void }) {
 			{v.webhooks.length === 0 && editing === null && <p class="quiet">{tr('No webhooks yet. A webhook notifies a chat or a program of regressions, new ANR groups and alerts.')}</p>}
 			{v.webhooks.length > 0 && <Cards>
 				<thead><tr><th>{tr('Name')}</th><th>{tr('Kind')}</th><th>{tr('Events')}</th><th>{tr('State')}</th><th class="num">{tr('Waiting')}</th><th><span class="hidden">{tr('Actions')}</span></th></tr></thead>
-				<tbody>{v.webhooks.map((h) => <Row key={h.id} h={h} open={open === h.id} edit={() => edit(h.id)} say={(...of) => void say(...of)} />)}</tbody>
+				<tbody>{v.webhooks.map((h) => <Row key={h.id} h={h} open={open === h.id} edit={() => edit(h.id)} request={(...of) => void request(...of)} />)}</tbody>
 			</Cards>}
 			{editing !== null && <Form key={editing} hook={v.webhooks.find((h) => h.id === editing)} keep={put} cancel={() => edit(null)} />}
 			{error && <Failure error={error} />}

@@ -78,7 +78,7 @@ function rulesOf(texts: Texts, flags: Pick<Rules, 'keep_annotated' | 'keep_first
 	return values.some(([, v]) => v === undefined) ? null : { ...Object.fromEntries(values), ...flags } as Rules;
 }
 
-function Edit({ rules, tryOut, save, busy, said, tried, invalid }: { rules: Rules; invalid: boolean; tryOut: (r: Rules | null) => void; save: (r: Rules) => void; busy: boolean; said: string; tried: Room | null }) {
+function Edit({ rules, tryOut, save, busy, message, tried, invalid }: { rules: Rules; invalid: boolean; tryOut: (r: Rules | null) => void; save: (r: Rules) => void; busy: boolean; message: string; tried: Room | null }) {
 	const [texts, type] = useState(textsOf(rules));
 	const were = { keep_annotated: rules.keep_annotated, keep_first_anr: rules.keep_first_anr };
 	const [flags, flag] = useState(were);
@@ -99,7 +99,7 @@ function Edit({ rules, tryOut, save, busy, said, tried, invalid }: { rules: Rule
 				<label class="check"><input type="checkbox" checked={flags.keep_annotated} onChange={(e) => flag({ ...flags, keep_annotated: e.currentTarget.checked })} />{tr('Keep traces with a title or annotations')}</label></div>
 			<div class="row"><button type="button" disabled={!now || busy} onClick={() => tryOut(now)}>{tr('Preview deletions')}</button>
 				<button class="primary" aria-disabled={!now || !changed || busy}>{tr('Save rules')}</button>
-				<span class="quiet" role="status">{tried ? tr('These rules would delete {n} ({freed}), listed below.', { n: (due.length < LISTED_MAX ? '' : '≥ ') + several(due.length, 'item'), freed: bytes(due.reduce((n, d) => n + d.bytes, 0)) }) : said || tr('Nothing is deleted until the rules are saved.')}</span></div>
+				<span class="quiet" role="status">{tried ? tr('These rules would delete {n} ({freed}), listed below.', { n: (due.length < LISTED_MAX ? '' : '≥ ') + several(due.length, 'item'), freed: bytes(due.reduce((n, d) => n + d.bytes, 0)) }) : message || tr('Nothing is deleted until the rules are saved.')}</span></div>
 			<AsJson value={now ?? rules} label={tr('Fill in the form')} use={(v) => { type(textsOf({ ...rules, ...v })); flag({ keep_annotated: v.keep_annotated ?? rules.keep_annotated, keep_first_anr: v.keep_first_anr ?? rules.keep_first_anr }); }} />
 		</form>
 	);
@@ -111,10 +111,10 @@ export function RetentionPage() {
 	const load = useLoad(`retention ${days}`, () => get<Room>('/api/v1/retention', { days }));
 	const dry = useLoad(`dry ${days} ${JSON.stringify(tried)}`, async () => (tried ? put(tried, days, true) : null));
 	const [error, fail] = useState<Error | null>(null);
-	const [said, say] = useState('');
+	const [message, show] = useState('');
 	const save = (r: Rules) => {
 		fail(null);
-		put(r, days, false).then(() => { hold(null); say(tr('Saved. They apply from the next check.')); load.again(); }, fail);
+		put(r, days, false).then(() => { hold(null); show(tr('Saved. They apply from the next check.')); load.again(); }, fail);
 	};
 	const room = load.value;
 	const invalid = useInvalid('retention', room?.rules);
@@ -127,7 +127,7 @@ export function RetentionPage() {
 				<Panel title={tr('Rules of this project')} id="rules">
 					<Invalid why={invalid} />
 					<ul>{sentences(room.rules).map((s) => <li key={s}>{s}</li>)}</ul>
-					{may.admin ? <Edit rules={room.rules} invalid={invalid !== ''} busy={load.busy} said={said} tried={tried && dry.value} save={save} tryOut={(r) => { hold(r); if (r) say(''); }} /> : <p class="quiet">{tr('Admins of the project change them.')}</p>}
+					{may.admin ? <Edit rules={room.rules} invalid={invalid !== ''} busy={load.busy} message={message} tried={tried && dry.value} save={save} tryOut={(r) => { hold(r); if (r) show(''); }} /> : <p class="quiet">{tr('Admins of the project change them.')}</p>}
 					{(error ?? (tried && dry.error)) && <Failure error={(error ?? dry.error)!} />}
 				</Panel>
 				<Next room={shownRoom} days={days} span={span} tried={tried !== null && dry.value !== null} busy={load.busy} />

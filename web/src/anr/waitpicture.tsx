@@ -85,15 +85,15 @@ function Round({ a, from, to }: { a: Arrow; from: Spot; to: Spot }) {
 	</g>;
 }
 
-function words(p: AnrProcess, b: Box, gone: AnrWish | null): { name: string; says: string } {
-	if (b.kind === 'more') return { name: tr('{more} more {more2}', { more: count(b.more), more2: b.more === 1 ? tr('thread') : tr('threads') }), says: b.ring ? tr('of this deadlock') : tr('also wait for it') };
-	if (b.kind === 'gone') return { name: gone?.holder_tid ? tr('thread {holder_tid}', { holder_tid: gone.holder_tid }) : tr('an unknown thread'), says: gone?.holder_tid ? tr('is not in the dump') : tr('has this lock') };
+function words(p: AnrProcess, b: Box, gone: AnrWish | null): { name: string; detail: string } {
+	if (b.kind === 'more') return { name: tr('{more} more {more2}', { more: count(b.more), more2: b.more === 1 ? tr('thread') : tr('threads') }), detail: b.ring ? tr('of this deadlock') : tr('also wait for it') };
+	if (b.kind === 'gone') return { name: gone?.holder_tid ? tr('thread {holder_tid}', { holder_tid: gone.holder_tid }) : tr('an unknown thread'), detail: gone?.holder_tid ? tr('is not in the dump') : tr('has this lock') };
 	const t = p.threads[b.thread];
-	return { name: threadName(t), says: [stateOf(t), t.top && splitName(t.top.name)[1]].filter(Boolean).join(' · ') };
+	return { name: threadName(t), detail: [stateOf(t), t.top && splitName(t.top.name)[1]].filter(Boolean).join(' · ') };
 }
 
 function Node({ p, b, at, gone }: { p: AnrProcess; b: Box; at: Spot; gone: AnrWish | null }) {
-	const { name, says } = words(p, b, gone);
+	const { name, detail } = words(p, b, gone);
 	const kind = [b.kind, b.ring && 'ring', b.kind === 'thread' && b.thread === p.main && 'main'].filter(Boolean).join(' ');
 	const show = () => {
 		set({ anr: null, anrstate: null, stack: b.thread, anrrows: p.threads.length > ROWS ? p.threads.length : null });
@@ -103,10 +103,10 @@ function Node({ p, b, at, gone }: { p: AnrProcess; b: Box; at: Spot; gone: AnrWi
 		onKeyDown: (e: KeyboardEvent) => (e.key === 'Enter' || e.key === ' ') && (e.preventDefault(), show()) } : {};
 	return (
 		<g class={`box ${kind}`} transform={`translate(${at.x} ${at.y})`} {...acts}>
-			<title>{b.kind === 'thread' ? tr('{name}: {says}. Show its stack', { name, says }) : `${name}: ${says}`}</title>
+			<title>{b.kind === 'thread' ? tr('{name}: {detail}. Show its stack', { name, detail }) : `${name}: ${detail}`}</title>
 			<rect width={BOX.width} height={BOX.height} rx="6" />
 			<text x="12" y="19" class="name">{short(name, NAME)}</text>
-			<text x="12" y="35" class="quiet">{short(says, LABEL_CHARS)}</text>
+			<text x="12" y="35" class="quiet">{short(detail, LABEL_CHARS)}</text>
 		</g>
 	);
 }

@@ -21,8 +21,8 @@ function namesOf(key: string, c: ComparedTree): Map<number, string> {
 	return seen.names;
 }
 
-export function rootOf(said: string): number[] {
-	return /^\d{1,9}(\.\d{1,9})*$/.test(said) ? said.split('.').map(Number) : [];
+export function rootOf(path: string): number[] {
+	return /^\d{1,9}(\.\d{1,9})*$/.test(path) ? path.split('.').map(Number) : [];
 }
 
 function Graph({ c, of }: { c: ComparedTree; of: string }) {

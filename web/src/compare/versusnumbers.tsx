@@ -83,7 +83,7 @@ function Value({ i }: { i: Interval }) {
 }
 
 function Row({ name, s, x, head, open }: { name: string; s: Stat; x: Axis; head?: ComponentChildren; open?: Reported }) {
-	const said = verdictOf(s);
+	const verdict = verdictOf(s);
 	const change = s.change.value === null ? '–' : signed(s.change.value);
 	return (
 		<tr data-stat={name}>
@@ -92,7 +92,7 @@ function Row({ name, s, x, head, open }: { name: string; s: Stat; x: Axis; head?
 			<td class="num"><Value i={s.a} /></td><td class="num"><Value i={s.b} /></td>
 			<td class="num">{open ? <a href={link(`/regressions?open=${encodeURIComponent(open.id)}`)} title={tr('Open regression: the mean change per device class and day')}>{change}</a> : change}{s.change.low !== null && <div class="quiet within">{between(s.change, signed)}</div>}</td>
 			<td class="plot"><Whisker s={s} x={x} name={name} /></td>
-			<td class={`nowrap ${CLASS[said]}`}>{VERDICTS[said]}</td>
+			<td class={`nowrap ${CLASS[verdict]}`}>{VERDICTS[verdict]}</td>
 		</tr>
 	);
 }

@@ -63,8 +63,8 @@ function Day({ side, name, title, disabled }: { side: string; name: string; titl
 }
 
 function TraceId({ side, name }: { side: string; name: string }) {
-	const said = text(name);
-	const now = said.startsWith('trace:') ? said.slice(6) : '';
+	const value = text(name);
+	const now = value.startsWith('trace:') ? value.slice(6) : '';
 	return <label><Caption title={tr('Or one trace')} /><input key={now} name={`${name}.trace`} aria-label={tr('{side} Or one trace', { side })} defaultValue={now} placeholder={tr('id or address')} spellcheck={false} autocomplete="off"
 		onChange={(e) => ask({ [name]: e.currentTarget.value.trim() && `trace:${traceIn(e.currentTarget.value)}` })} /></label>;
 }

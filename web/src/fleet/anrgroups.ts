@@ -29,7 +29,7 @@ export const KINDS: Record<string, string> = {
 export const ACTS: Record<Rule['action'], string> = { skip: tr('Do not blame'), merge: tr('Merge'), name: tr('Name') };
 
 /** A sentence that describes a rule. */
-export function says(r: Rule): string {
+export function describe(r: Rule): string {
 	if (r.action === 'skip') return tr('Frames with {frame} are not blamed.', { frame: r.frame });
 	const which = [r.kind && tr('of kind {kind}', { kind: KINDS[r.kind] ?? r.kind }), r.frame && tr('with a frame {frame}', { frame: r.frame }), r.lock && tr('with a lock of {lock}', { lock: r.lock }), r.groups && tr('of {groups} {groups2}', { groups: r.groups.length === 1 ? tr('the group') : tr('the groups'), groups2: r.groups.join(', ') })]
 		.filter(Boolean).join(COMMA);

@@ -1,7 +1,7 @@
 // The rules by which ANRs are grouped: applied in order, changed by users with write permission, all versions stored.
 import { useState } from 'preact/hooks';
 import { get, may, send } from '../api/api';
-import { ACTS, KINDS, says, type Rule, type Rules } from './anrgroups';
+import { ACTS, KINDS, describe, type Rule, type Rules } from './anrgroups';
 import { Cards } from '../ui/cards';
 import { Sure, useChange, useEditing } from '../ui/change';
 import { when } from '../i18n/format';
@@ -45,7 +45,7 @@ function Table({ rules, edit, change }: { rules: Rule[]; edit: (at: number) => v
 			<thead><tr><th class="num">{tr('No.')}</th><th>{tr('Rule')}</th><th>{tr('Group')}</th><th>{tr('Effect')}</th>{change && <th><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
 			<tbody>{rules.map((r, i) => (
 				<tr key={i} data-rule={i + 1}>
-					<td class="num">{i + 1}</td><td class="nowrap">{ACTS[r.action]}{r.enabled === false && <span class="quiet">{' '}{tr('(off)')}</span>}</td><td class="anywhere">{r.name}</td><td class="anywhere">{says(r)}</td>
+					<td class="num">{i + 1}</td><td class="nowrap">{ACTS[r.action]}{r.enabled === false && <span class="quiet">{' '}{tr('(off)')}</span>}</td><td class="anywhere">{r.name}</td><td class="anywhere">{describe(r)}</td>
 					{change && <td class="actions">
 						<button class="small" disabled={i === 0} onClick={() => change(swap(i))} aria-label={tr('Try rule {i} earlier', { i: i + 1 })}>{tr('Earlier')}</button>
 						<button class="small" data-edits={`anr ${i}`} onClick={() => edit(i)} aria-label={tr('Edit rule {i}', { i: i + 1 })}>{tr('Edit')}</button>

@@ -86,8 +86,8 @@ export function Trend({ trend, days, name, change, high = 20, wide = 150 }: { tr
 	}
 	const most = Math.max(1, ...sums);
 	const step = wide / bars;
-	const said = sums.reduce((a, b) => a + b, 0);
-	const label = change ? tr('{name} by day', { name }) : tr('{name}: {said} in {days} days, at most {max} {days2}', { name, said, days, max: Math.max(...sums), days2: bars === days ? tr('per day') : tr('per bar') });
+	const total = sums.reduce((a, b) => a + b, 0);
+	const label = change ? tr('{name} by day', { name }) : tr('{name}: {total} in {days} days, at most {max} {days2}', { name, total, days, max: Math.max(...sums), days2: bars === days ? tr('per day') : tr('per bar') });
 	return (
 		<svg class="bars" role="img" aria-label={label} width={wide} height={high}>
 			{sums.map((n, i) => <rect key={i} x={i * step} width={Math.max(1, step - 1)} y={high - Math.max(1, (n / most) * high)} height={Math.max(1, (n / most) * high)} class={!n ? 'none' : change && first + (i * days * DAY_MS) / bars >= change ? 'after' : ''} />)}

@@ -79,9 +79,9 @@ export function Narrowed() {
 	const labels = useLabels();
 	const ask = (e: SubmitEvent) => {
 		e.preventDefault();
-		const said = new FormData(e.currentTarget as HTMLFormElement);
-		const value = String(said.get('value')).trim();
-		if (value) set({ label: `${said.get('name')}=${value}`, class: null, os: null }, true); // rollups of a label know neither
+		const form = new FormData(e.currentTarget as HTMLFormElement);
+		const value = String(form.get('value')).trim();
+		if (value) set({ label: `${form.get('name')}=${value}`, class: null, os: null }, true); // rollups of a label know neither
 	};
 	return <>
 		{labels.length > 0 && !label && <form class="inlineform" aria-label={tr('Traces with a label')} onSubmit={ask}>

@@ -114,7 +114,7 @@ export function InboxPage({ name }: { name: string }) {
 		load.again();
 	};
 	const [error, change] = useChange(() => undefined);
-	const say = async (before: Item[], what: Decision) => {
+	const apply = async (before: Item[], what: Decision) => {
 		remember(null); // what came before cannot be undone during the change
 		if (await change(() => decide(before, what))) changed({ before, what });
 	};
@@ -127,7 +127,7 @@ export function InboxPage({ name }: { name: string }) {
 		const on = picked.length > 0 ? picked : here ? [here] : [];
 		const decision = DECISIONS[key]?.(name);
 		if (key === 'x' && here) pick(here);
-		else if (decision && may.write && on.length > 0) void say(on, decision);
+		else if (decision && may.write && on.length > 0) void apply(on, decision);
 		else if (key === 'i' && may.write && on.length > 0) remember(NO_ACCOUNT);
 		else if (key === 'z' && last && typeof last !== 'string' && mayRevert(last.before, last.what)) void undo();
 		else if (key === 'Escape' && picked.length > 0) hold([]);

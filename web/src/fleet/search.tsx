@@ -44,8 +44,8 @@ function useQuestion(): Record<string, string> | null {
 function Form() {
 	const ask = (e: SubmitEvent) => {
 		e.preventDefault();
-		const said = new FormData(e.currentTarget as HTMLFormElement);
-		const of = (name: string) => String(said.get(name) ?? '').trim();
+		const form = new FormData(e.currentTarget as HTMLFormElement);
+		const of = (name: string) => String(form.get(name) ?? '').trim();
 		set(Object.fromEntries(['method', 'regex', 'over', 'on', 'below', 'below_regex', 'os'].map((n) => [n, of(n)])), true);
 	};
 	return (

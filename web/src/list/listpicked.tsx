@@ -31,9 +31,9 @@ function download(href: string): void {
 }
 
 /** One after another; the first failure ends it, and earlier changes remain. */
-async function each(list: Trace[], verb: string, say: (s: string) => void, one: (t: Trace) => Promise<unknown>): Promise<void> {
+async function each(list: Trace[], verb: string, show: (s: string) => void, one: (t: Trace) => Promise<unknown>): Promise<void> {
 	for (const [i, t] of list.entries()) {
-		if (list.length > 1) say(tr('{verb} {i} of {list}', { verb, i: i + 1, list: list.length }));
+		if (list.length > 1) show(tr('{verb} {i} of {list}', { verb, i: i + 1, list: list.length }));
 		try {
 			await one(t);
 		} catch (why) {
@@ -43,12 +43,12 @@ async function each(list: Trace[], verb: string, say: (s: string) => void, one: 
 }
 
 function Deletion({ list, close, done }: { list: Trace[]; close: () => void; done: () => void }) {
-	const [busy, say] = useState('');
+	const [busy, show] = useState('');
 	const [error, fail] = useState<Error | null>(null);
 	const remove = () => {
 		fail(null);
-		say(tr('Deleting'));
-		each(list, tr('Deleting'), say, (t) => api.remove(t.id)).then(done, fail).finally(() => say(''));
+		show(tr('Deleting'));
+		each(list, tr('Deleting'), show, (t) => api.remove(t.id)).then(done, fail).finally(() => show(''));
 	};
 	return (
 		<Dialog title={tr('Delete {list}?', { list: list.length === 1 ? tr('this trace') : several(list.length, 'trace') })} close={close}>
@@ -98,16 +98,16 @@ function Comparing({ list }: { list: Trace[] }) {
 export function PickedBar({ list, clear, changed, asking, ask }: {
 	list: Trace[]; clear: () => void; changed: () => void; asking: boolean; ask: (on: boolean) => void;
 }) {
-	const [busy, say] = useState('');
+	const [busy, show] = useState('');
 	const [error, fail] = useState<Error | null>(null);
 	const ready = list.filter((t) => t.state === 'ready');
 	const task = (job: Promise<void>) => {
 		fail(null);
-		job.catch(fail).finally(() => say(''));
+		job.catch(fail).finally(() => show(''));
 	};
-	const run = (verb: string, one: (t: Trace) => Promise<unknown>) => task(each(list, verb, say, one).finally(changed));
+	const run = (verb: string, one: (t: Trace) => Promise<unknown>) => task(each(list, verb, show, one).finally(changed));
 	const merge = async () => {
-		say(tr('Loading'));
+		show(tr('Loading'));
 		const to = manage.mergeUrl(ready.map((t) => t.id));
 		await call(to, { method: 'HEAD' }).catch(async (why: Error) => {
 			await call(to); // a refusal to HEAD has no words

@@ -62,7 +62,7 @@ function Table({ list, edit, keep }: { list: Repository[]; edit: (name: string) 
 /** The response that a method's menu shows. */
 function Try() {
 	const [method, put] = useState('');
-	const [version, say] = useState('');
+	const [version, choose] = useState('');
 	const [result, setResult] = useState<Source | Error | null>(null);
 	const [busy, work] = useState(false);
 	const ask = async (e: Event) => {
@@ -75,7 +75,7 @@ function Try() {
 		<Panel title={tr('Try it')} id="try">
 			<form class="row" onSubmit={(e) => void ask(e)} aria-label={tr('Try a method')}>
 				<label class="inline grow">{tr('Method')}{' '}<input class="mono wide" name="method" placeholder="com.example.feed.FeedAdapter.load" value={method} onInput={(e) => put(e.currentTarget.value)} /></label>
-				<label class="inline">{tr('Version')}{' '}<input name="version" placeholder={tr('newest')} value={version} onInput={(e) => say(e.currentTarget.value)} /></label>
+				<label class="inline">{tr('Version')}{' '}<input name="version" placeholder={tr('newest')} value={version} onInput={(e) => choose(e.currentTarget.value)} /></label>
 				<button disabled={busy || !method.trim()}>{busy ? tr('Finding') : tr('Find')}</button>
 			</form>
 			{result instanceof Error && <Failure error={result} />}

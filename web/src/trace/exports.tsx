@@ -66,7 +66,7 @@ function Menu({ t, name, run, close }: { t: Trace; name: string; run: (what: () 
 	const range = selected();
 	const [one, pickOne] = useState(false);
 	const [part, pickPart] = useState(range !== null);
-	const [copied, say] = useState('');
+	const [copied, setCopied] = useState('');
 	const scope: Scope = { tid: one ? tid : null, range: part ? range : null };
 	const view = { tid, range: range ?? shown(t), bases: t };
 	const items = () => [...(box.current?.querySelectorAll<HTMLElement>('button, a') ?? [])];
@@ -96,7 +96,7 @@ function Menu({ t, name, run, close }: { t: Trace; name: string; run: (what: () 
 	const go = (what: () => Promise<void>) => () => run(what);
 	const copy = async () => {
 		await navigator.clipboard.writeText(perfettoAddress(tools.perfetto, view, await ticket(t.id, 'perfetto', scopeQuery(scope))));
-		say(tr('Copied. The link is valid for a few minutes.'));
+		setCopied(tr('Copied. The link is valid for a few minutes.'));
 	};
 	return (
 		<div class="tools" role="dialog" aria-label={tr('Open or download')} ref={box} onKeyDown={key}>
@@ -119,18 +119,18 @@ function Menu({ t, name, run, close }: { t: Trace; name: string; run: (what: () 
 }
 
 export function Exports({ t, name }: { t: Trace; name: string }) {
-	const [what, say] = useState('');
+	const [what, setWhat] = useState('');
 	const [open, show] = useState(false);
 	const [failed, fail] = useState<{ error: Error; again: () => void } | null>(null);
 	const button = useRef<HTMLButtonElement>(null);
 	const run = (job: () => Promise<void>) => {
 		fail(null);
-		job().catch((error: Error) => fail({ error, again: () => run(job) })).finally(() => say(''));
+		job().catch((error: Error) => fail({ error, again: () => run(job) })).finally(() => setWhat(''));
 	};
 	const perfetto = () => openInPerfetto({
 		ui: perfettoAddress(tools.perfetto, { tid: number('thread'), range: selected() ?? shown(t), bases: t }),
 		file: api.perfettoUrl(t.id), title: name, permalink: permalink(),
-	}, say);
+	}, setWhat);
 	const close = () => {
 		show(false);
 		button.current?.focus();

@@ -36,12 +36,12 @@ export function useTraceChanges(t: Trace | null, again: () => void): void {
 export function NewNames({ t }: { t: Trace }) {
 	const resolved = t.report?.names.resolved ?? 0;
 	const before = useRef(resolved);
-	const [said, say] = useState('');
+	const [message, show] = useState('');
 	useEffect(() => {
-		if (resolved > before.current) say(tr('A mapping arrived: {resolved} of {ids} method ids now have names.', { resolved: count(resolved), ids: count(t.report!.names.ids) }));
+		if (resolved > before.current) show(tr('A mapping arrived: {resolved} of {ids} method ids now have names.', { resolved: count(resolved), ids: count(t.report!.names.ids) }));
 		before.current = resolved;
 	}, [resolved]);
-	return <div role="status">{said && <p class="notice row">{said}<span class="grow" /><button class="small" onClick={() => say('')}>{tr('Close')}</button></p>}</div>;
+	return <div role="status">{message && <p class="notice row">{message}<span class="grow" /><button class="small" onClick={() => show('')}>{tr('Close')}</button></p>}</div>;
 }
 
 export function Deleted() {

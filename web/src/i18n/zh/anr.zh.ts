@@ -101,7 +101,7 @@ const zh = {
 	'thread {holder_tid}': '线程 {holder_tid}',
 	'is not in the dump': '不在转储中',
 	'has this lock': '持有此锁',
-	'{name}: {says}. Show its stack': '{name}：{says}。显示其堆栈',
+	'{name}: {detail}. Show its stack': '{name}：{detail}。显示其堆栈',
 	'{certain} of {ring} {ring2}{main}': '{certain}：{ring} {ring2}{main}',
 	', main waits for it': '，主线程在等待它',
 	'an unknown holder': '未知的持有者',

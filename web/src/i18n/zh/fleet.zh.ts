@@ -59,7 +59,7 @@ const zh = {
 	'Version': '版本',
 	'Scenario': '场景',
 	'Device class': '设备等级',
-	'{name}: {said} in {days} days, at most {max} {days2}': '{name}：{days} 天内 {said}，最多 {max} {days2}',
+	'{name}: {total} in {days} days, at most {max} {days2}': '{name}：{days} 天内 {total}，最多 {max} {days2}',
 	'per day': '每天',
 	'per bar': '每柱',
 	'slowest trace': '最慢的 Trace',

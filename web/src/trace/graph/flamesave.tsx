@@ -10,8 +10,8 @@ import { safe } from '../../ui/theme';
 const picture = () => import('./flamepicture').catch(() => { throw incomplete(); });
 
 export function SaveGraph({ a, id, metric, matches }: { a: Answer; id: string; metric: Metric; matches: Uint8Array | null }) {
-	const [said, say] = useState('');
-	const run = (job: () => Promise<string>) => () => void job().then(say, (why: Error) => say(why.message));
+	const [message, show] = useState('');
+	const run = (job: () => Promise<string>) => () => void job().then(show, (why: Error) => show(why.message));
 	const save = (blob: Blob, kind: string) => {
 		download(blob, `flame-${id}.${kind}`);
 		return tr('Saved.');
@@ -24,7 +24,7 @@ export function SaveGraph({ a, id, metric, matches }: { a: Answer; id: string; m
 			<button class="item" onClick={run(async () => { const done = save(await svg(), 'svg'); close(); return done; })}>{tr('As SVG')}</button>
 			<button class="item" onClick={run(async () => save(await png(), 'png'))}>{tr('As PNG')}</button>
 			<button class="item" onClick={run(async () => { const blob = png(); await Promise.all([blob, copy(blob)]); return tr('Copied.'); })}>{tr('Copy as PNG')}</button>
-			<output class="quiet">{said}</output>
+			<output class="quiet">{message}</output>
 		</>}</Popover>
 	);
 }

@@ -12,7 +12,7 @@ export interface Fact {
 	number?: boolean;
 }
 
-const says = (v: unknown): string => (typeof v === 'string' ? v : JSON.stringify(v));
+const plain = (v: unknown): string => (typeof v === 'string' ? v : JSON.stringify(v));
 
 /** Details of the decoder that have other names on the page; others, which an upload may name, keep theirs. The most useful ones are first. */
 const LABELS = new Map(Object.entries({
@@ -33,9 +33,9 @@ const SOURCES = new Map([['method', 'source'], ['owner_method', 'owner_source']]
 
 function textOf(key: string, v: unknown, detail: Record<string, unknown>): string {
 	const source = SOURCES.get(key);
-	if (source && detail[source]) return `${says(v)} ${says(detail[source])}`;
-	if (key === 'timeout_ms' && typeof v !== 'object') return `${says(v)} ms`;
-	return key === 'iowait' ? (v ? tr('yes') : tr('no')) : says(v);
+	if (source && detail[source]) return `${plain(v)} ${plain(detail[source])}`;
+	if (key === 'timeout_ms' && typeof v !== 'object') return `${plain(v)} ms`;
+	return key === 'iowait' ? (v ? tr('yes') : tr('no')) : plain(v);
 }
 
 /** `named` names a thread. */
@@ -52,7 +52,7 @@ export function factsOf(n: Note, named: (tid: number) => string): Fact[] {
 	if (n.kind === 'thread_created' || n.kind === 'wakeup' || (n.kind === 'flow' && n.value > 0)) add('to', named(n.value));
 	if (n.kind === 'io' && n.value >= 0) add('size', bytes(n.value), true);
 	if (n.kind === 'state' && n.text === 'running' && n.value >= 0) add('cpu', String(n.value), true);
-	for (const [key, v] of Object.entries(detail)) if (!without.has(key)) add(key, textOf(key, v, detail), false, SOURCES.has(key) && shortSignature(says(v)) || undefined);
+	for (const [key, v] of Object.entries(detail)) if (!without.has(key)) add(key, textOf(key, v, detail), false, SOURCES.has(key) && shortSignature(plain(v)) || undefined);
 	return facts.sort((a, b) => rankOf(a.key) - rankOf(b.key));
 }
 

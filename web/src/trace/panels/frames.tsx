@@ -24,7 +24,7 @@ function List({ label, hint, value, change }: { label: string; hint: string; val
 export function FramesPanel() {
 	const load = useLoad('frames', api.frames);
 	const [draft, edit] = useState<Draft | null>(null);
-	const [said, say] = useState('');
+	const [message, show] = useState('');
 	const [error, fail] = useState<Error | null>(null);
 	useEffect(() => {
 		if (load.value) edit(draftOf(load.value));
@@ -36,13 +36,13 @@ export function FramesPanel() {
 		fail(null);
 		try {
 			edit(draftOf(await api.setFrames({ off: draft.off, framework: lines(draft.framework), app: lines(draft.app) })));
-			say(tr('Saved.'));
+			show(tr('Saved.'));
 		} catch (why) {
 			fail(why as Error);
 		}
 	};
 	const change = (d: Partial<Draft>) => {
-		say('');
+		show('');
 		edit({ ...draft, ...d });
 	};
 	return (
@@ -60,7 +60,7 @@ export function FramesPanel() {
 					<List label={tr("Always app code")} hint={tr('one prefix per line')} value={draft.app} change={(app) => change({ app })} />
 				</div>
 				{error && <Failure error={error} />}
-				{may.write && <div class="row"><button type="submit">{tr('Save')}</button><span role="status" class="quiet">{said}</span></div>}
+				{may.write && <div class="row"><button type="submit">{tr('Save')}</button><span role="status" class="quiet">{message}</span></div>}
 			</form>
 		</Panel>
 	);

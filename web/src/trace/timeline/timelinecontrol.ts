@@ -54,8 +54,8 @@ export class Control implements Actions, HeadActions {
 	private sought: { tid: number; after: Place; forward: boolean } | null = null; // in one that is not loaded yet
 	private clicked: Promise<Hover | null> | null = null;
 
-	/** point: the item under the pointer; tell: shows a message about a key's effect; ask: opens a method's menu. */
-	constructor(private point: (s: Shown | null) => void, private tell: (said: string) => void, private ask: (about: About) => void, private about: (t: AboutThread) => void) {}
+	/** point: the item under the pointer; announce: shows a message about a key's effect; ask: opens a method's menu. */
+	constructor(private point: (s: Shown | null) => void, private announce: (message: string) => void, private ask: (about: About) => void, private about: (t: AboutThread) => void) {}
 
 	private get p(): TimelineProps {
 		return this.now.p;
@@ -125,7 +125,7 @@ export class Control implements Actions, HeadActions {
 		e?.preventDefault();
 		const h = e ? await scene.at(e.offsetX, e.offsetY) : scene.selected && { what: 'call' as const, ...scene.selected };
 		if (h?.what === 'call' && h.hit.merged > 1) return this.requestMerged(h.hit.merged);
-		if (h?.what !== 'call') return e ? undefined : this.tell(tr('No call is selected.'));
+		if (h?.what !== 'call') return e ? undefined : this.announce(tr('No call is selected.'));
 		const { tid, hit } = h;
 		const called = 'called' in h ? h.called : scene.selected;
 		const box = scene.boxOf(h);
@@ -138,12 +138,12 @@ export class Control implements Actions, HeadActions {
 	}
 
 	private requestMerged(merged: number): void {
-		this.tell(tr('{merged} short calls drawn as one: zoom in to select one.', { merged: count(merged) }));
+		this.announce(tr('{merged} short calls drawn as one: zoom in to select one.', { merged: count(merged) }));
 	}
 
 	private take(h: Hover | null): void {
 		const { scene } = this;
-		this.tell('');
+		this.announce('');
 		if (h?.what === 'note') return this.pickEvent(h.spot);
 		if (h?.what === 'call' && h.hit.merged > 1) this.requestMerged(h.hit.merged);
 		else if (h?.what === 'call') this.choose(h.tid, h.hit, true, h.called);
@@ -154,7 +154,7 @@ export class Control implements Actions, HeadActions {
 	/** Selects an event; of several that are drawn as one, none can be selected. */
 	private pickEvent(spot: Spot): void {
 		const { lane, i } = spot;
-		if (lane.notes[i] !== 1) return this.tell(tr('{n} drawn as one: zoom in to select one.', { n: count(lane.notes[i]) }));
+		if (lane.notes[i] !== 1) return this.announce(tr('{n} drawn as one: zoom in to select one.', { n: count(lane.notes[i]) }));
 		this.selectEvent(spot, true);
 	}
 
@@ -219,10 +219,10 @@ export class Control implements Actions, HeadActions {
 		const list = this.spotsOf(tracks.length > 0 ? tracks : g.tracks.filter((t) => t.kind === 'state'), g, forward);
 		const here = spot ? list.findIndex((s) => sameNote(s, spot)) : -1; // another may begin at the same time
 		const to = here >= 0 ? list[here + 1] : list.find((s) => (forward ? s.lane.ts[s.i] > at : s.lane.ts[s.i] < at));
-		if (!to) return this.tell(forward ? tr('No later event here.') : tr('No earlier event here.'));
+		if (!to) return this.announce(forward ? tr('No later event here.') : tr('No earlier event here.'));
 		this.centre(to.lane.ts[to.i]);
 		this.selectEvent(to, false);
-		this.tell(`${kindTitle(to.lane.kind)}: ${to.lane.text[to.i] || tr('no text')}, ${to.lane.dur[to.i] > 0 ? duration(to.lane.dur[to.i]) : tr('instant')}${scene.flow ? tr(', {label}; f follows', { label: scene.flow.label }) : ''}`);
+		this.announce(`${kindTitle(to.lane.kind)}: ${to.lane.text[to.i] || tr('no text')}, ${to.lane.dur[to.i] > 0 ? duration(to.lane.dur[to.i]) : tr('instant')}${scene.flow ? tr(', {label}; f follows', { label: scene.flow.label }) : ''}`);
 	}
 
 	/** Single notes of these tracks in the order in which they are stepped through. */
@@ -236,14 +236,14 @@ export class Control implements Actions, HeadActions {
 		const { scene } = this;
 		const f = scene.flow;
 		const h = this.now.shown?.hover;
-		if (!f) return this.tell(tr('Nothing to follow here.'));
+		if (!f) return this.announce(tr('Nothing to follow here.'));
 		const end = otherEnd(f, this.here ?? scene.spot?.lane.tid ?? (h?.what === 'note' ? h.spot.lane.tid ?? -1 : -1));
 		const t = this.p.all.find((x) => x.tid === end.tid);
 		if (!t) return;
 		this.here = end.tid;
 		this.centre(end.time);
 		this.pick(t, false);
-		this.tell(tr('At {tid}; f goes back.', { tid: t.name || t.tid }));
+		this.announce(tr('At {tid}; f goes back.', { tid: t.name || t.tid }));
 	}
 
 	/* --- where the view is --- */
@@ -417,10 +417,10 @@ export class Control implements Actions, HeadActions {
 		const { selected, spot } = this.scene;
 		const [from, to, tid] = selected ? [selected.hit.start, selected.hit.end, selected.tid]
 			: spot ? [spot.lane.ts[spot.i], spot.lane.ts[spot.i] + spot.lane.dur[spot.i], spot.lane.tid] : [0, 0, null];
-		if (to <= from) return this.tell(tr('The selection has no duration.'));
+		if (to <= from) return this.announce(tr('The selection has no duration.'));
 		selectRange(this.p, from, to, tid === null ? null : new Set([tid]));
 		if (tid === null) set({ threads: 'all' });
-		this.tell('');
+		this.announce('');
 	}
 
 	extend(share: number): void {
@@ -432,7 +432,7 @@ export class Control implements Actions, HeadActions {
 	clear(): void {
 		this.scene.spot = this.scene.flow = this.here = null;
 		this.scene.drawOver();
-		this.tell('');
+		this.announce('');
 		set({ ...NOTHING, threads: text('threads') === 'sel' ? null : text('threads') }, true);
 	}
 }

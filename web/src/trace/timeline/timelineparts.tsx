@@ -47,8 +47,8 @@ function useListed(p: TimelineProps, ready: boolean, scene: Scene, list: (h: Hit
 	return [listed, turn];
 }
 
-export function Under({ p, said, progress, wanted, failed, scene, calls, list, goTo }: {
-	p: TimelineProps; said: string; progress: Progress[]; wanted: number; failed: boolean; scene: Scene; calls: Hit[] | null; list: (h: Hit[] | null) => void; goTo: (tid: number, h: Hit) => void;
+export function Under({ p, message, progress, wanted, failed, scene, calls, list, goTo }: {
+	p: TimelineProps; message: string; progress: Progress[]; wanted: number; failed: boolean; scene: Scene; calls: Hit[] | null; list: (h: Hit[] | null) => void; goTo: (tid: number, h: Hit) => void;
 }) {
 	const v = viewOf(p.whole);
 	const ready = progress.length === wanted && progress.every((q) => q.complete);
@@ -58,7 +58,7 @@ export function Under({ p, said, progress, wanted, failed, scene, calls, list, g
 	const [listed, turn] = useListed(p, ready, scene, list);
 	return <>
 		<div class="row under">
-			<p class="keyed" role="status">{said}</p>
+			<p class="keyed" role="status">{message}</p>
 			{!ready && !failed && <Busy what={total > 0 ? tr('Loading {many}, {total} %', { many: words.many, total: Math.round((100 * loaded) / total) }) : tr('Loading {many}', { many: words.many })} />}
 			{ready && p.names.length === 0 && <span class="quiet" data-ready="1">{tr('No calls were recorded, {from} in view', { from: duration(v.to - v.from) })}</span>}
 			{ready && p.names.length > 0 && <span class="quiet" data-ready="1">{tr('{slices} in {wanted} open {wanted2}, {from} in view', { slices: many(slices, words), wanted: count(wanted), wanted2: wanted === 1 ? tr('thread') : tr('threads'), from: duration(v.to - v.from) })}</span>}
