@@ -58,7 +58,7 @@ LONG = {
     'postgres_faults': 'FAULTS=100',
     'power': 'POWER_EVERY=1 POWER_JOBS=8',
     'storage_faults': 'FAULTS=100',
-    'malformed_requests': 'WILD_SECONDS=600',
+    'malformed_requests': 'MALFORMED_SECONDS=600',
 }
 SWIFT = ['swift-proxy', 'swift-account', 'swift-container', 'swift-object', 'memcached']  # a store
 # Under a sanitizer no shim can make calls fail, and a kill at every step takes too long.

@@ -320,7 +320,8 @@ static void put_head(struct tw_detecting *d)
 
 static void put_cut(struct tw_detecting *d)
 {
-	static const char *const names[] = {"time", "calls", "marks", "notes", "frames", "causes"};
+	static const char *const names[] = {
+	        "time", "calls", "role_calls", "notes", "frames", "causes"};
 
 	tw_json_key_bool(&d->j, "partial", d->cut != 0);
 	tw_json_key_open(&d->j, "cut", '[');

@@ -3,8 +3,8 @@
  * uploads while A sends hostile mappings and bombs, reads no export, sends slow bodies, fills the queue, deletes and asks
  * heavy questions; and the server's memory stays bounded.
  *
- * Latencies are not asserted here; tests/bench/server/neighbours.mjs prints them as ratios to an idle server.
- * NEIGHBOURS=full: 10,000 queued traces, larger mappings and traces, more rounds.
+ * Latencies are not asserted here; tests/bench/server/isolation.mjs prints them as ratios to an idle server.
+ * ISOLATION=full: 10,000 queued traces, larger mappings and traces, more rounds.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -12,7 +12,7 @@ import { test } from 'node:test';
 import { ATTACKS, MEASURED, openNeighbourhood, percentile } from '../isolation.mjs';
 import { sanitized } from '../server.mjs';
 
-const full = process.env.NEIGHBOURS === 'full';
+const full = process.env.ISOLATION === 'full';
 const ROUNDS = full ? 20 : 3;
 /* The server without its children, whose memory --worker-memory limits: answers, and 200 MiB for everything else. */
 const ANSWERS_MIB = full ? 1024 : 512;

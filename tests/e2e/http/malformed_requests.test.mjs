@@ -3,7 +3,7 @@
  * keeps running, answers in HTTP or closes, never returns a 500, interprets an ambiguous end of a request
  * in one way only, releases all resources, and serves the next normal request.
  *
- * WILD_SECONDS (12) and WILD_SEED (1); a failure prints seed and number, WILD_CASE=n runs only that case.
+ * MALFORMED_SECONDS (12) and MALFORMED_SEED (1); a failure prints seed and number, MALFORMED_CASE=n runs only that case.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -14,9 +14,9 @@ import { sampleTrace } from '../make.mjs';
 import { startServer, until } from '../server.mjs';
 import { answersIn, isAmbiguous, wildCase } from '../malformed_requests.mjs';
 
-const SECONDS = Number(process.env.WILD_SECONDS ?? 12);
-const SEED = Number(process.env.WILD_SEED ?? 1);
-const ONLY = process.env.WILD_CASE;
+const SECONDS = Number(process.env.MALFORMED_SECONDS ?? 12);
+const SEED = Number(process.env.MALFORMED_SEED ?? 1);
+const ONLY = process.env.MALFORMED_CASE;
 const AT_ONCE = 24;
 const CHECK_EVERY = 1000; /* cases between two normal uploads */
 const LATEST_MS = 180_000; /* of a close; the server's own time-out is 2 s */
@@ -97,7 +97,7 @@ test('a server among strangers', async (t) => {
 				for (const { status } of answers) statuses[status] = (statuses[status] ?? 0) + 1;
 				if (n % CHECK_EVERY === CHECK_EVERY - 1) await goesOn(s, (normal++, n));
 			} catch (e) {
-				e.message = `WILD_SEED=${SEED} WILD_CASE=${n}: ${e.message}\n${JSON.stringify(c.bytes.toString('latin1').slice(0, 3000))}, ` +
+				e.message = `MALFORMED_SEED=${SEED} MALFORMED_CASE=${n}: ${e.message}\n${JSON.stringify(c.bytes.toString('latin1').slice(0, 3000))}, ` +
 					`in ${c.pieces.length} pieces, then ${c.then}\n${s.log.slice(-1000)}`;
 				throw e;
 			}

@@ -23,7 +23,7 @@ export interface Findings {
 const CUTS: Record<string, string> = {
 	time: tr('The time limit was reached: there may be more findings.'),
 	calls: tr('Too many calls also have events: some may be counted twice.'),
-	marks: tr('The main thread has too many messages and frames: only the first ones are analysed.'),
+	role_calls: tr('The main thread has too many messages and frames: only the first ones are analysed.'),
 	notes: tr('The trace has too many events: not all were analysed.'),
 	frames: tr('The trace has too many display frames: later ones are not counted.'),
 	causes: tr('There was not enough memory to explain some frames or phases.'),

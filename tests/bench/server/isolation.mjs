@@ -1,8 +1,8 @@
 /*
- * neighbours.mjs - how much slower a project is served while another one attacks the same server: p50 and p99 of each
+ * isolation.mjs - how much slower a project is served while another one attacks the same server: p50 and p99 of each
  * of its requests, in milliseconds and as a ratio to the same server when idle.  Goal: p99 at most 5 times idle.
  *
- *   TRACEWELL=build-release/server/tracewell node tests/bench/server/neighbours.mjs [--full] [--each-mapping] [SECONDS [ATTACK...]]
+ *   TRACEWELL=build-release/server/tracewell node tests/bench/server/isolation.mjs [--full] [--each-mapping] [SECONDS [ATTACK...]]
  *
  * ATTACK: a part of an attack's name (tests/e2e/isolation.mjs has them); all without.  The attacker's own client and the
  * decoders share the machine with the measured project, so a ratio contains what the attack costs in processor time.
