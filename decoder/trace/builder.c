@@ -604,28 +604,29 @@ static inline bool ends_call(const struct tw_event *ev, const struct open_call *
 	       (ev->sym == 0 || ev->sym == o->sym) && (uint64_t)ev->dur_ns <= TW_MAX_NS;
 }
 
-/* Takes the leading events of a batch that need no special case, as nearly all: on one track, in
- * order, within the limits, each a call or the begin or end of an innermost call.  Returns their
- * number. */
-static size_t take_run(struct tw_builder *b, struct track *t, const struct tw_event *ev, size_t n)
+/* take_run for a track with or without CPU times. */
+static inline size_t take_run_of(
+        struct tw_builder *b, struct track *t, const struct tw_event *ev, size_t n, bool has_cpu)
 {
 	const uint64_t left_in_all = b->limits.max_slices - b->slices;
 	const uint64_t left = left_in_all < t->cap - t->n ? left_in_all : t->cap - t->n;
 	const struct plain plain = plain_of(b, t);
-	const uint32_t cap_open = t->cap_open;
 	const bool unordered = t->unordered;
+	const int64_t base_ns = t->records.base_ns;
+	struct record *const first = t->records.at + (t->n - t->n_spilled);
+	struct record *at = first;
+	const struct record *full = first + left;
+	int64_t *cpu_ns = has_cpu ? t->cpu_ns + (t->n - t->n_spilled) : NULL;
+	struct symbol *symbols = b->symbols;
 	struct open_call *open = t->open;
-	struct records records = t->records;
-	int64_t *cpu_ns = t->cpu_ns ? t->cpu_ns + (t->n - t->n_spilled) : NULL;
-	uint32_t n_open = t->n_open;
+	struct open_call *top = open + t->n_open; /* after the innermost call */
+	const struct open_call *open_end = open + t->cap_open;
 	int64_t first_ns = t->first_ns;
 	int64_t end_ns = t->last_end_ns;
 	int64_t last_ns = b->last_ns;
 	bool any_order = false;
-	uint64_t taken = 0;
 	size_t i = 0;
 
-	records.at += t->n - t->n_spilled;
 	for (; i < n; i++) {
 		const struct tw_event *e = &ev[i];
 		struct call c = {e->ts_ns, e->dur_ns, e->sym};
@@ -635,45 +636,54 @@ static size_t take_run(struct tw_builder *b, struct track *t, const struct tw_ev
 		if (e->track != ev->track || !is_plain_time(&plain, e->ts_ns))
 			break;
 		if (e->kind == TW_EV_BEGIN) {
-			if (n_open == cap_open || e->sym - 1 >= plain.max_sym)
+			if (top == open_end || e->sym - 1 >= plain.max_sym)
 				break;
-			open[n_open++] = (struct open_call){e->ts_ns, e->cpu_ns, e->offset, e->sym};
+			*top++ = (struct open_call){e->ts_ns, e->cpu_ns, e->offset, e->sym};
 			any_order |= e->any_order;
 			last_ns = e->ts_ns > last_ns ? e->ts_ns : last_ns;
 			continue;
 		}
 		if (e->kind != TW_EV_SLICE) {
-			const struct open_call *o = n_open ? &open[n_open - 1] : NULL;
-
-			if (!o || !ends_call(e, o))
+			if (top == open || !ends_call(e, top - 1))
 				break;
-			c = (struct call){o->start_ns, e->ts_ns - o->start_ns, o->sym};
-			cpu = tw_open_call_cpu(o, e->cpu_ns);
-			offset = o->offset;
+			c = (struct call){
+			        top[-1].start_ns, e->ts_ns - top[-1].start_ns, top[-1].sym};
+			cpu = tw_open_call_cpu(top - 1, e->cpu_ns);
+			offset = top[-1].offset;
 		}
-		if (taken == left || !is_plain_call(&plain, &c) || (cpu >= 0 && !cpu_ns))
+		if (at == full || !is_plain_call(&plain, &c) || (cpu >= 0 && !has_cpu))
 			break;
 		if (c.start_ns + c.dur_ns >= end_ns)
 			end_ns = c.start_ns + c.dur_ns;
 		else if (!unordered)
 			break;
-		n_open -= e->kind != TW_EV_SLICE;
+		top -= e->kind != TW_EV_SLICE;
 		any_order |= e->any_order;
 		if (c.start_ns < first_ns)
 			first_ns = c.start_ns;
-		if (cpu_ns)
-			cpu_ns[taken] = cpu;
-		records.at[taken++] = tw_record_of(&records, &c, short_offset(offset));
-		b->symbols[c.sym - 1].count++;
+		if (has_cpu)
+			*cpu_ns++ = cpu;
+		*at++ = (struct record){
+		        (uint64_t)(c.start_ns - base_ns) << TW_RECORD_SYM_BITS | c.sym,
+		        (uint32_t)c.dur_ns, short_offset(offset)};
+		symbols[c.sym - 1].count++;
 	}
-	t->n += taken;
-	t->n_open = n_open;
+	t->n += (uint64_t)(at - first);
+	t->n_open = (uint32_t)(top - open);
 	t->first_ns = first_ns;
 	t->last_end_ns = end_ns;
 	t->any_order |= any_order;
-	b->slices += taken;
-	b->last_ns = taken && end_ns > last_ns ? end_ns : last_ns;
+	b->slices += (uint64_t)(at - first);
+	b->last_ns = at > first && end_ns > last_ns ? end_ns : last_ns;
 	return i;
+}
+
+/* Takes the leading events of a batch that need no special case, as nearly all: on one track, in
+ * order, within the limits, each a call or the begin or end of an innermost call.  Returns their
+ * number. */
+static size_t take_run(struct tw_builder *b, struct track *t, const struct tw_event *ev, size_t n)
+{
+	return t->cpu_ns ? take_run_of(b, t, ev, n, true) : take_run_of(b, t, ev, n, false);
 }
 
 static void take_moved_event(struct tw_builder *b, const struct tw_event *ev)
