@@ -8,8 +8,10 @@ import { get, Store, type Progress } from './store';
 
 const VISIBLE_MAX = 200;
 const CALLEES_MAX = 100;
-const PICTURE_MS = 400;
+const PICTURE_MS = 100; // how long the first picture waits for calls
 const NOTHING: About = { self: null, methodCount: null, methodSelf: null, busy: null };
+
+type Paint = Extract<ToWorker, { kind: 'paint' }>;
 
 const stores = new Map<number, Store>();
 const promised = new Map<number, number>(); // slices that a store keeps whole
@@ -41,20 +43,34 @@ function room(tid: number, slices: number): number {
 	return left;
 }
 
-/** Loads the visible part first; the other calls are requested after the first picture. */
+/** The first picture waits for calls, and everything that it does not need waits for it: other calls are requested and progress
+ *  is reported after it, because the page's thread would handle the reports first. */
 let pictured: () => void;
 const firstPicture = new Promise<void>((done) => {
 	pictured = done;
 });
+let expected = true; // until it is drawn, or no longer waits
+let held: Paint | null = null; // its request, while it waits
+
+function paintHeld(): void {
+	const m = held;
+	held = null;
+	if (m) handle(m);
+}
 
 const slicesOf = (trace: string) => `/api/v1/traces/${trace}/slices`;
 const queryOf = (project: string) => (project ? `project=${encodeURIComponent(project)}` : '');
 
 function begin(tid: number): void {
 	const store: Store = new Store(slicesOf(opened!.trace), queryOf(opened!.project), tid, (p) => {
+		const fresh = p.fresh && !expected; // the first picture already contains what was loaded before it
 		reached.set(tid, p);
-		say({ kind: 'progress', tid, ...p });
-		if (tid === counted && look?.matches && p.loaded === p.total) postFound();
+		paintHeld();
+		void firstPicture.then(() => {
+			if (store.stopped) return;
+			say({ kind: 'progress', tid, ...p, fresh });
+			if (tid === counted && look?.matches && p.loaded === p.total) postFound();
+		});
 	}, (why) => fail(tid, why));
 	stores.set(tid, store);
 	store.load((slices) => room(tid, slices), firstPicture, opened!.early).catch((why: unknown) => {
@@ -76,12 +92,15 @@ function end(tid: number): void {
 function open(m: Extract<ToWorker, { kind: 'open' }>): void {
 	if (m.early && opened && !opened.early) return;
 	const other = opened !== null && opened.trace !== m.trace;
-	const unheard = opened?.early ? [...reached] : [];
 	opened = m;
 	for (const tid of [...stores.keys()]) if (other || (!m.early && !m.tids.includes(tid))) end(tid);
-	for (const [tid, p] of unheard) if (stores.has(tid)) say({ kind: 'progress', tid, ...p });
 	for (const tid of m.tids) if (!stores.has(tid)) begin(tid);
-	if (!m.early) setTimeout(pictured, PICTURE_MS); // calls may be wanted where none are in view
+	if (m.early || !expected) return;
+	setTimeout(() => {
+		expected = false;
+		paintHeld();
+		pictured(); // also if the page does not show the timeline
+	}, PICTURE_MS);
 }
 
 function about(s: Store, r: Rows, k: number, row: number): About {
@@ -97,19 +116,24 @@ function about(s: Store, r: Rows, k: number, row: number): About {
 
 let shown = { from: 0, to: 0 };
 
-function picture(m: Extract<ToWorker, { kind: 'paint' }>): void {
+function picture(m: Paint): void {
+	let calls = 0;
+	for (const s of stores.values()) calls += s.kept;
+	if (expected && calls === 0 && [...stores.keys()].some((tid) => !reached.has(tid))) {
+		held = m;
+		return;
+	}
+	expected = false;
 	const px = new Uint32Array(m.buffer);
 	const labels: Label[] = [];
-	let calls = 0;
 	shown = m.picture;
 	px.fill(look?.background ?? 0);
 	for (const part of m.parts) {
 		const rows = stores.get(part.tid)?.view(part.from, part.to);
 		if (rows && look) paint(px, rows, part, look, labels);
 	}
-	for (const s of stores.values()) calls += s.kept;
 	say({ kind: 'painted', picture: m.picture, buffer: m.buffer, labels, calls }, [m.buffer]);
-	if (calls > 0) pictured();
+	pictured();
 }
 
 /** Response to a request that failed, so that the requester continues. */
@@ -121,14 +145,16 @@ function nothing(m: ToWorker): void {
 	else if (m.kind === 'next') say({ kind: 'next', tid: m.tid, hit: null });
 }
 
-self.onmessage = (e: MessageEvent<ToWorker>) => {
+function handle(m: ToWorker): void {
 	try {
-		answer(e.data);
+		answer(m);
 	} catch (why) {
-		nothing(e.data);
+		nothing(m);
 		fail(null, why);
 	}
-};
+}
+
+self.onmessage = (e: MessageEvent<ToWorker>) => handle(e.data);
 
 function answer(m: ToWorker): void {
 	switch (m.kind) {
