@@ -8,9 +8,9 @@
  *
  * FILE is a btrace 2.0 recording; with --sizes the simulated phone makes one of each size.  A frame is
  * the time from a wheel event to the browser's next frame after the calls are drawn.  Memory is the
- * growth of the page's process from the list of traces to a trace after zooming and a search, in a page
- * without an inspector; CPU time is of all processes of the browser, and is the most reliable figure on a
- * busy machine.
+ * growth of the page's process from the list of traces to a trace after zooming and a search. Openings and
+ * memory are of a page without an inspector. CPU time is of all processes of the browser, and is the most
+ * reliable figure on a busy machine.
  */
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -23,6 +23,7 @@ import { Unwatched } from './unwatched.mjs';
 
 const FLOORS = { first_ms: 150, complete_ms: 500, zoom_p95_ms: 33, bytes: 60 };
 const RUNS = 3;
+const OPENING_MS = 500;
 const FRAMES = 120;
 const args = process.argv.slice(2);
 const option = (name) => (args.includes(name) ? args.splice(args.indexOf(name), 2)[1] : null);
@@ -48,8 +49,10 @@ function watchMarks() {
 
 async function opening(page, url) {
 	await page.goto('about:blank');
+	await sleep(OPENING_MS); // the page before has ended
 	await page.goto(url);
-	await page.waitForSelector('[data-ready]', { timeout: 120000 });
+	await sleep(OPENING_MS); // each question takes time of the page's thread
+	await page.until(() => !!document.querySelector('[data-ready]'));
 	return page.evaluate(async () => {
 		await new Promise((done) => setTimeout(done, 300));
 		const calls = window.painted.filter((p) => p.calls > 0);
@@ -86,13 +89,31 @@ async function search(what) {
 	return performance.now() - start;
 }
 
-/* Memory (MiB) that a used trace page adds to a page without a trace. Measured in a separate browser, which has no processes of
-   other pages. */
-async function memory(server, cookies, url) {
-	const browser = await launch({ measured: true });
+/* A page without a trace, and without an inspector. */
+async function listOf(server, browser, cookies) {
 	const page = await Unwatched.open(browser, { cookies, script: watchMarks });
 	await page.goto(`${server.url}/`);
 	await page.until(() => /^(Overview|Traces)/.test(document.querySelector('h1')?.textContent));
+	return page;
+}
+
+/* In a separate browser, from the list of traces: the trace's page and data are not in its cache at first. */
+async function openings(server, cookies, url) {
+	const browser = await launch({ measured: true });
+	const page = await listOf(server, browser, cookies);
+	const runs = [];
+	const begun = await cpu(browser);
+	for (let i = 0; i < RUNS; i++) runs.push(await opening(page, url));
+	const opened = await cpu(browser);
+	await browser.close();
+	return { shown: runs[0].calls, first: runs[0].first, again: median(runs.map((r) => r.first)), complete: median(runs.map((r) => r.complete)),
+		open_cpu: (opened - begun) / RUNS };
+}
+
+/* Memory (MiB) that a used trace page adds to a page without a trace, in a browser that has no processes of other pages. */
+async function memory(server, cookies, url) {
+	const browser = await launch({ measured: true });
+	const page = await listOf(server, browser, cookies);
 	await sleep(500);
 	const empty = await page.resident();
 	await page.goto(url);
@@ -125,21 +146,19 @@ async function measurePage(server, browser, id) {
 	await page.addInitScript(watchMarks);
 	await signIn(page, server);
 	const url = `${server.url}/traces/${id}?open=${list.map((t) => t.tid).join(',')}`;
-	const runs = [];
-	const begun = await cpu(browser);
-	for (let i = 0; i < RUNS; i++) runs.push(await opening(page, url));
-	const opened = await cpu(browser);
-	const m = { calls: list.reduce((n, t) => n + t.slices, 0), threads: list.length, shown: runs[0].calls, first: runs[0].first,
-		again: median(runs.map((r) => r.first)), complete: median(runs.map((r) => r.complete)) };
-	m.open_cpu = (opened - begun) / RUNS;
+	const cookies = await page.context().cookies();
+	const m = { calls: list.reduce((n, t) => n + t.slices, 0), threads: list.length, ...await openings(server, cookies, url) };
+	await page.goto(url);
+	await page.waitForFunction((n) => window.painted.some((p) => p.calls === n), m.shown, { timeout: 120000 });
+	await page.waitForSelector('[data-ready]', { timeout: 120000 });
 	await page.evaluate(() => { window.tasks.length = 0; });
+	const opened = await cpu(browser);
 	m.zoom = await page.evaluate(frames, [FRAMES, 'zoom']);
 	m.zoom_task = await page.evaluate(() => Math.max(0, ...window.tasks));
 	m.zoom_cpu = ((await cpu(browser)) - opened) / FRAMES;
 	await page.evaluate(frames, [10, 'zoom']); // into the trace, where there is room to move
 	m.pan = await page.evaluate(frames, [FRAMES, 'pan']);
 	m.search = await page.evaluate(search, 'a');
-	const cookies = await page.context().cookies();
 	await page.context().close();
 	m.mib = await memory(server, cookies, url);
 	return m;
