@@ -74,7 +74,7 @@ struct tw_cat_writer {
 	bool taken;
 	bool one;         /* in use for a statement without BEGIN */
 	int64_t began_ms; /* monotonic, of its transaction; 0: none */
-	struct tw_stmt *kept[TW_PREPARED_N];
+	struct tw_stmt *prepared[TW_PREPARED_N];
 };
 
 struct tw_cat_writes { /* results of write transactions; catalogue_health.c */
@@ -255,7 +255,7 @@ enum tw_status tw_cat_session_add(struct tw_db *db, const struct tw_session *s, 
 enum tw_status tw_cat_reader(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err);
 void tw_cat_done(struct tw_catalogue *c, struct tw_db *db);
 /* One with a single snapshot until tw_cat_snapshot_done, which must always be called, after
- * dropping its kept statements. */
+ * dropping its prepared statements. */
 enum tw_status tw_cat_snapshot(struct tw_catalogue *c, struct tw_db **ret, struct tw_err *err);
 void tw_cat_snapshot_done(struct tw_catalogue *c, struct tw_db *db);
 /* A read-only connection to a catalogue that is not open (catalogue_facts.c). */
@@ -277,15 +277,15 @@ struct tw_cat_query {
 	enum tw_status unopened; /* of tw_cat_close if stmt is NULL; there are no rows */
 	struct tw_db *db;
 	struct tw_stmt *stmt;
-	struct tw_stmt **kept;          /* NULL: the statement is dropped on close */
+	struct tw_stmt **prepared;      /* NULL: the statement is dropped on close */
 	const struct tw_fields *fields; /* of its placeholders (catalogue_row.h), or NULL */
 	enum tw_step step;
 };
 enum tw_status tw_cat_query(struct tw_cat_query *q, struct tw_db *db, struct tw_err *err,
         const char *sql, const char *types, ...);
-/* The same with a statement that stays prepared in *kept, initially NULL; its owner drops it. */
+/* The same with a statement that stays in *prepared, initially NULL; its owner drops it. */
 enum tw_status tw_cat_query_prepared(struct tw_cat_query *q, struct tw_db *db,
-        struct tw_stmt **kept, struct tw_err *err, const char *sql, const char *types, ...);
+        struct tw_stmt **prepared, struct tw_err *err, const char *sql, const char *types, ...);
 /* The same for a statement with the placeholders of catalogue_row.h. */
 enum tw_status tw_cat_query_fields(struct tw_cat_query *q, struct tw_db *db,
         const struct tw_fields *fields, struct tw_err *err, const char *sql, const char *types,
@@ -388,13 +388,13 @@ struct tw_cat_statement {
 enum tw_status tw_cat_run(struct tw_catalogue *c, const struct tw_cat_statement *how,
         struct tw_err *err, const char *sql, const char *types, ...);
 
-enum tw_status tw_cat_exec_prepared(struct tw_db *db, struct tw_stmt **kept, struct tw_err *err,
+enum tw_status tw_cat_exec_prepared(struct tw_db *db, struct tw_stmt **prepared, struct tw_err *err,
         const char *sql, const char *types, ...);
-/* Writes a row: its values follow the statement's own parameters.  `kept` may be NULL. */
+/* Writes a row: its values follow the statement's own parameters.  `prepared` may be NULL. */
 struct tw_cat_written {
 	const struct tw_fields *fields;
 	const void *row;
-	struct tw_stmt **kept;
+	struct tw_stmt **prepared;
 };
 enum tw_status tw_cat_write(struct tw_db *db, const struct tw_cat_written *what, struct tw_err *err,
         const char *sql, const char *types, ...);

@@ -20,9 +20,9 @@ struct walk {
 	struct tw_migrate_table *of;
 	enum pass pass;
 	struct tw_row_cursor from, to;
-	struct tw_db *db;              /* the target's writer: always the same one */
-	struct tw_stmt *kept[CHANGES]; /* its statements */
-	unsigned open;                 /* changes in the open transaction; 0: none is open */
+	struct tw_db *db;                  /* the target's writer: always the same one */
+	struct tw_stmt *prepared[CHANGES]; /* its statements */
+	unsigned open;                     /* changes in the open transaction; 0: none is open */
 	gnutls_hash_hd_t from_sha, to_sha;
 	struct tw_buf row;
 };
@@ -71,14 +71,14 @@ static enum tw_status prepare_change(struct walk *w, const struct tw_row_cursor 
 	enum tw_status st;
 
 	tw_buf_init(&sql, SQL_BYTES);
-	if (!w->kept[kind])
+	if (!w->prepared[kind])
 		write_change(&sql, row, kind);
 	st = tw_buf_status(&sql);
 	if (st != TW_OK)
 		st = tw_fail(err, st, "no memory for a statement");
 	else
-		st = tw_cat_query_prepared(
-		        q, w->db, &w->kept[kind], err, sql.data ? (const char *)sql.data : "", "");
+		st = tw_cat_query_prepared(q, w->db, &w->prepared[kind], err,
+		        sql.data ? (const char *)sql.data : "", "");
 	tw_buf_done(&sql);
 	return st;
 }
@@ -268,7 +268,7 @@ static enum tw_status walk_table(struct tw_migrate_rows *m, size_t i, enum pass 
 	tw_row_cursor_close(&w.from);
 	tw_row_cursor_close(&w.to);
 	for (int k = 0; k < CHANGES; k++)
-		tw_stmt_drop(w.kept[k]);
+		tw_stmt_drop(w.prepared[k]);
 	if (w.from_sha)
 		gnutls_hash_deinit(w.from_sha, NULL);
 	if (w.to_sha)

@@ -115,14 +115,14 @@ static enum tw_status prepare(
 	return st;
 }
 
-/* Opens the statement on q's connection, in q->kept if set. */
+/* Opens the statement on q's connection, in q->prepared if set. */
 static enum tw_status open_query(
         struct tw_cat_query *q, const char *sql, const char *types, va_list ap, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
 	statements++;
-	q->stmt = q->kept ? *q->kept : NULL;
+	q->stmt = q->prepared ? *q->prepared : NULL;
 	if (!q->stmt)
 		st = prepare(q, sql, strlen(types), err);
 	if (st != TW_OK) {
@@ -130,8 +130,8 @@ static enum tw_status open_query(
 		q->unopened = st;
 		return st;
 	}
-	if (q->kept)
-		*q->kept = q->stmt;
+	if (q->prepared)
+		*q->prepared = q->stmt;
 	bind_all(q, types, ap);
 	return TW_OK;
 }
@@ -157,11 +157,11 @@ enum tw_status tw_cat_query(struct tw_cat_query *q, struct tw_db *db, struct tw_
 }
 
 enum tw_status tw_cat_query_prepared(struct tw_cat_query *q, struct tw_db *db,
-        struct tw_stmt **kept, struct tw_err *err, const char *sql, const char *types, ...)
+        struct tw_stmt **prepared, struct tw_err *err, const char *sql, const char *types, ...)
 {
 	enum tw_status st;
 
-	*q = (struct tw_cat_query){.db = db, .kept = kept};
+	*q = (struct tw_cat_query){.db = db, .prepared = prepared};
 	OPEN_QUERY(q);
 	return st;
 }
@@ -202,7 +202,7 @@ enum tw_status tw_cat_close(struct tw_cat_query *q, struct tw_err *err)
 		st = tw_fail_overdue(err);
 	else if (q->step == TW_STEP_FAILED)
 		st = tw_cat_fail(q->db, err);
-	if (q->kept)
+	if (q->prepared)
 		q->db->engine->reset(q->stmt);
 	else
 		tw_stmt_drop(q->stmt);
@@ -443,10 +443,10 @@ enum tw_status tw_cat_run(struct tw_catalogue *c, const struct tw_cat_statement 
 	                   : tw_cat_end(c, w, st, err);
 }
 
-enum tw_status tw_cat_exec_prepared(struct tw_db *db, struct tw_stmt **kept, struct tw_err *err,
+enum tw_status tw_cat_exec_prepared(struct tw_db *db, struct tw_stmt **prepared, struct tw_err *err,
         const char *sql, const char *types, ...)
 {
-	struct tw_cat_query q = {.db = db, .kept = kept};
+	struct tw_cat_query q = {.db = db, .prepared = prepared};
 	enum tw_status st;
 
 	OPEN_QUERY(&q);
@@ -461,7 +461,7 @@ enum tw_status tw_cat_query_write(struct tw_cat_query *q, struct tw_db *db,
 {
 	enum tw_status st;
 
-	*q = (struct tw_cat_query){.db = db, .kept = what->kept, .fields = what->fields};
+	*q = (struct tw_cat_query){.db = db, .prepared = what->prepared, .fields = what->fields};
 	OPEN_QUERY(q);
 	if (st == TW_OK)
 		tw_row_bind(q, (int)strlen(types) + 1, what->fields, what->row);
@@ -471,7 +471,7 @@ enum tw_status tw_cat_query_write(struct tw_cat_query *q, struct tw_db *db,
 enum tw_status tw_cat_write(struct tw_db *db, const struct tw_cat_written *what, struct tw_err *err,
         const char *sql, const char *types, ...)
 {
-	struct tw_cat_query q = {.db = db, .kept = what->kept, .fields = what->fields};
+	struct tw_cat_query q = {.db = db, .prepared = what->prepared, .fields = what->fields};
 	enum tw_status st;
 
 	OPEN_QUERY(&q);

@@ -60,7 +60,7 @@ static enum tw_status prepare(struct tw_cat_rows *r, struct tw_err *err)
 
 static enum tw_status run(struct tw_cat_rows *r, struct tw_err *err)
 {
-	struct tw_cat_query q = {.db = r->db, .stmt = r->stmt, .kept = &r->stmt};
+	struct tw_cat_query q = {.db = r->db, .stmt = r->stmt, .prepared = &r->stmt};
 	enum tw_status st = TW_OK;
 
 	tw_cat_count_statement();

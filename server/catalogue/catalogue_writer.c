@@ -42,7 +42,7 @@ void tw_cat_writers_close(struct tw_catalogue *c)
 {
 	for (int i = 0; i < TW_CATALOGUE_WRITERS; i++) {
 		for (int k = 0; k < TW_PREPARED_N; k++)
-			tw_stmt_drop(c->writers[i].kept[k]);
+			tw_stmt_drop(c->writers[i].prepared[k]);
 		tw_db_close(c->writers[i].db);
 	}
 	(void)pthread_mutex_destroy(&c->writers_lock);
@@ -120,7 +120,7 @@ void tw_cat_writer_give(struct tw_catalogue *c, struct tw_db *w)
 
 struct tw_stmt **tw_cat_writer_prepared(struct tw_catalogue *c, const struct tw_db *w)
 {
-	return writer_of(c, w)->kept;
+	return writer_of(c, w)->prepared;
 }
 
 /* --- beginning --- */

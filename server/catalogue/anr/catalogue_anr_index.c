@@ -74,16 +74,16 @@ const struct tw_fields tw_cat_lock_fields = TW_FIELDS(lock_fields);
 enum tw_status tw_cat_lock_insert(struct tw_db *db, const char *project_id, const char *trace_id,
         const struct tw_lock_wait *l, size_t n, struct tw_err *err)
 {
-	struct tw_stmt *kept = NULL;
+	struct tw_stmt *prepared = NULL;
 	enum tw_status st = TW_OK;
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
-		st = tw_cat_write(db, &(struct tw_cat_written){&tw_cat_lock_fields, &l[i], &kept},
-		        err,
+		st = tw_cat_write(db,
+		        &(struct tw_cat_written){&tw_cat_lock_fields, &l[i], &prepared}, err,
 		        "INSERT INTO lock_wait(project_id,trace_id,seq,{columns})"
 		        " VALUES(?1,?2,?3,{values})",
 		        "tti", project_id, trace_id, (int64_t)i);
-	tw_stmt_drop(kept);
+	tw_stmt_drop(prepared);
 	return st;
 }
 

@@ -267,11 +267,11 @@ enum tw_status tw_catalogue_found_put(struct tw_catalogue *c, const struct tw_fo
 
 /* --- reading --- */
 
-static enum tw_status read_cell(struct tw_db *db, struct tw_stmt **kept, int64_t cell_id,
+static enum tw_status read_cell(struct tw_db *db, struct tw_stmt **prepared, int64_t cell_id,
         const struct tw_found_reading *r, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query_prepared(&q, db, kept, err, /* primary key */
+	enum tw_status st = tw_cat_query_prepared(&q, db, prepared, err, /* primary key */
 	        "SELECT trace_id, data FROM finding WHERE project_id=? AND cell_id=?", "ti",
 	        r->project_id, cell_id);
 
@@ -287,15 +287,15 @@ static enum tw_status read_cell(struct tw_db *db, struct tw_stmt **kept, int64_t
 enum tw_status tw_catalogue_found_read(
         struct tw_catalogue *c, const struct tw_found_reading *r, struct tw_err *err)
 {
-	struct tw_stmt *kept = NULL;
+	struct tw_stmt *prepared = NULL;
 	struct tw_db *db;
 	enum tw_status st = tw_cat_snapshot(c, &db, err);
 
 	if (st != TW_OK)
 		return st;
 	for (size_t i = 0; st == TW_OK && i < r->n; i++)
-		st = read_cell(db, &kept, r->cells[i]->cell_id, r, err);
-	tw_stmt_drop(kept);
+		st = read_cell(db, &prepared, r->cells[i]->cell_id, r, err);
+	tw_stmt_drop(prepared);
 	tw_cat_snapshot_done(c, db);
 	return st;
 }

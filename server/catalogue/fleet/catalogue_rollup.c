@@ -276,7 +276,7 @@ enum tw_status tw_catalogue_rollup_renamed(struct tw_catalogue *c, const struct 
         const struct tw_rollup_naming *methods, size_t n, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	struct tw_stmt *kept = NULL;
+	struct tw_stmt *prepared = NULL;
 	bool ours = false;
 	char last[24];
 	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_FLEET, "", &w, err);
@@ -286,12 +286,12 @@ enum tw_status tw_catalogue_rollup_renamed(struct tw_catalogue *c, const struct 
 	(void)snprintf(last, sizeof last, "%" PRIi64, n ? (int64_t)methods[n - 1].id : 0);
 	st = tw_cat_rename_done(w, "rollup", of, n ? last : NULL, &ours, err);
 	for (size_t i = 0; st == TW_OK && ours && i < n; i++)
-		st = tw_cat_exec_prepared(w, &kept, err, /* primary key */
+		st = tw_cat_exec_prepared(w, &prepared, err, /* primary key */
 		        "UPDATE rollup_method SET name=?, descriptor=?, named=?"
 		        " WHERE project_id=? AND method_id=?",
 		        "ttiti", methods[i].name, methods[i].descriptor, (int64_t)methods[i].named,
 		        of->project_id, (int64_t)methods[i].id);
-	tw_stmt_drop(kept);
+	tw_stmt_drop(prepared);
 	return tw_cat_end(c, w, st, err);
 }
 

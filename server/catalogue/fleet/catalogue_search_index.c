@@ -108,11 +108,11 @@ enum tw_status tw_catalogue_index_pack(struct tw_catalogue *c, const struct tw_r
 
 /* --- reading --- */
 
-static enum tw_status read_slot(struct tw_db *db, struct tw_stmt **kept,
+static enum tw_status read_slot(struct tw_db *db, struct tw_stmt **prepared,
         const struct tw_index_query *query, size_t cell, unsigned slot, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query_prepared(&q, db, kept, err, /* primary key */
+	enum tw_status st = tw_cat_query_prepared(&q, db, prepared, err, /* primary key */
 	        "SELECT pack, data FROM rollup_post WHERE project_id=? AND cell_id=? AND slot=?"
 	        " ORDER BY pack",
 	        "tii", query->project_id, query->cells[cell].cell_id, (int64_t)slot);
@@ -125,31 +125,31 @@ static enum tw_status read_slot(struct tw_db *db, struct tw_stmt **kept,
 	return tw_cat_close_after(&q, st, err);
 }
 
-static enum tw_status read_cell(struct tw_db *db, struct tw_stmt **kept,
+static enum tw_status read_cell(struct tw_db *db, struct tw_stmt **prepared,
         const struct tw_index_query *query, size_t cell, struct tw_err *err)
 {
-	enum tw_status st = read_slot(db, kept, query, cell, TW_INDEX_HEAD, err);
+	enum tw_status st = read_slot(db, prepared, query, cell, TW_INDEX_HEAD, err);
 
 	if (st == TW_OK)
-		st = read_slot(db, kept, query, cell, TW_INDEX_ONE, err);
+		st = read_slot(db, prepared, query, cell, TW_INDEX_ONE, err);
 	for (unsigned slot = 0; st == TW_OK && slot < TW_INDEX_SLOTS; slot++)
 		if (query->slots >> slot & 1)
-			st = read_slot(db, kept, query, cell, slot, err);
+			st = read_slot(db, prepared, query, cell, slot, err);
 	return st;
 }
 
 enum tw_status tw_catalogue_index_read(
         struct tw_catalogue *c, const struct tw_index_query *query, struct tw_err *err)
 {
-	struct tw_stmt *kept = NULL;
+	struct tw_stmt *prepared = NULL;
 	struct tw_db *db;
 	enum tw_status st = tw_cat_snapshot(c, &db, err);
 
 	if (st != TW_OK)
 		return st;
 	for (size_t i = 0; st == TW_OK && i < query->n_cells; i++)
-		st = read_cell(db, &kept, query, i, err);
-	tw_stmt_drop(kept);
+		st = read_cell(db, &prepared, query, i, err);
+	tw_stmt_drop(prepared);
 	tw_cat_snapshot_done(c, db);
 	return st;
 }
@@ -221,11 +221,11 @@ static enum tw_status read_chosen(struct tw_db *db, struct choosing *k, struct t
 	return tw_cat_close_after(&q, st, err);
 }
 
-static enum tw_status read_rest(struct tw_db *db, struct tw_stmt **kept, struct choosing *k,
+static enum tw_status read_rest(struct tw_db *db, struct tw_stmt **prepared, struct choosing *k,
         struct tw_rollup_naming *m, struct tw_err *err)
 {
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query_prepared(&q, db, kept, err, /* primary key */
+	enum tw_status st = tw_cat_query_prepared(&q, db, prepared, err, /* primary key */
 	        "SELECT build_id, mapping_id, raw, descriptor, named FROM rollup_method"
 	        " WHERE project_id=? AND method_id=?",
 	        "ti", k->of->project_id, (int64_t)m->id);
@@ -255,7 +255,7 @@ enum tw_status tw_catalogue_index_names(struct tw_catalogue *c, const struct tw_
 	        .arena = a,
 	        .rows = tw_arena_alloc(a, (size_t)of->limit + 1, sizeof *k.rows),
 	        .all = true};
-	struct tw_stmt *kept = NULL;
+	struct tw_stmt *prepared = NULL;
 	struct tw_db *db = NULL;
 	enum tw_status st = k.rows ? tw_cat_reader(c, &db, err) : tw_oom(err);
 
@@ -263,8 +263,8 @@ enum tw_status tw_catalogue_index_names(struct tw_catalogue *c, const struct tw_
 		return st;
 	st = read_chosen(db, &k, err);
 	for (size_t i = 0; st == TW_OK && i < k.n; i++)
-		st = read_rest(db, &kept, &k, &k.rows[i], err);
-	tw_stmt_drop(kept);
+		st = read_rest(db, &prepared, &k, &k.rows[i], err);
+	tw_stmt_drop(prepared);
 	tw_cat_done(c, db);
 	if (st != TW_OK)
 		return st;

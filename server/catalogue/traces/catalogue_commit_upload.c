@@ -76,7 +76,7 @@ struct tw_cat_arrival {
 
 struct batch { /* the transaction of a group */
 	struct tw_db *db;
-	struct tw_stmt **kept; /* of its connection */
+	struct tw_stmt **prepared; /* of its connection */
 	int64_t number;
 };
 
@@ -92,7 +92,7 @@ static bool is_once(const struct tw_arrival *of)
 static enum tw_status drop_old_content(
         struct batch *b, const struct tw_cat_arrival *up, struct tw_err *err)
 {
-	return tw_cat_exec_prepared(b->db, &b->kept[TW_PREPARED_OLD], err,
+	return tw_cat_exec_prepared(b->db, &b->prepared[TW_PREPARED_OLD], err,
 	        "UPDATE trace SET once=0 WHERE project_id=? AND device=? AND started_ms=?"
 	        " AND content=? AND once=1 AND created_ms<=?", /* trace_once_by_time */
 	        "ttiti", up->of.caller->project_id, up->of.meta->device, up->of.meta->started_ms,
@@ -104,25 +104,25 @@ static enum tw_status find_same(struct batch *b, struct tw_cat_arrival *up, stru
 	const char *project_id = up->of.caller->project_id;
 	const char *device = text_or_empty(up->of.meta->device);
 	const char *uuid = text_or_empty(up->of.meta->uuid);
-	struct tw_stmt **kept = b->kept;
+	struct tw_stmt **prepared = b->prepared;
 	struct tw_cat_query q;
 	enum tw_status st;
 
 	if (up->of.key[0]) /* CAST: SQLite would plan again for each key, as it might be '' */
-		st = tw_cat_query_prepared(&q, b->db, &kept[TW_PREPARED_BY_KEY], err,
+		st = tw_cat_query_prepared(&q, b->db, &prepared[TW_PREPARED_BY_KEY], err,
 		        "SELECT trace_id, content FROM trace WHERE project_id=? AND "
 		        "idempotency_key="
 		        "CAST(? AS TEXT) AND idempotency_key<>''", /* trace_once_by_key */
 		        "tt", project_id, up->of.key);
 	else if (device[0] && uuid[0])
-		st = tw_cat_query_prepared(&q, b->db, &kept[TW_PREPARED_BY_CONTENT], err,
+		st = tw_cat_query_prepared(&q, b->db, &prepared[TW_PREPARED_BY_CONTENT], err,
 		        "SELECT trace_id, content FROM trace WHERE project_id=? AND device=? AND"
 		        " uuid=? AND content=? AND idempotency_key='' AND device<>'' AND uuid<>''",
 		        "tttt", project_id, device, uuid, up->content); /* trace_once_by_content */
 	else if (is_once(&up->of)) {
 		st = drop_old_content(b, up, err);
 		if (st == TW_OK)
-			st = tw_cat_query_prepared(&q, b->db, &kept[TW_PREPARED_BY_TIME], err,
+			st = tw_cat_query_prepared(&q, b->db, &prepared[TW_PREPARED_BY_TIME], err,
 			        "SELECT trace_id, content FROM trace WHERE project_id=? AND"
 			        " device=? AND started_ms=? AND content=? AND once=1",
 			        "ttit", project_id, device, up->of.meta->started_ms,
@@ -140,7 +140,8 @@ static enum tw_status insert_trace(struct batch *b, const struct tw_cat_arrival 
 	if (m.recorded_ms <= 0)
 		m.recorded_ms = now;
 	return tw_cat_write(b->db,
-	        &(struct tw_cat_written){&tw_trace_meta_fields, &m, &b->kept[TW_PREPARED_TRACE]},
+	        &(struct tw_cat_written){
+	                &tw_trace_meta_fields, &m, &b->prepared[TW_PREPARED_TRACE]},
 	        err,
 	        "INSERT INTO trace(project_id,trace_id,key_id,idempotency_key,content,state,"
 	        "created_ms,upload_bytes,install,once,{columns})"
@@ -158,7 +159,7 @@ static enum tw_status insert_parts(
 	for (size_t i = 0; st == TW_OK && i < up->of.n_parts; i++) {
 		const struct tw_part *p = &up->of.parts[i];
 
-		st = tw_cat_exec_prepared(b->db, &b->kept[TW_PREPARED_PART], err,
+		st = tw_cat_exec_prepared(b->db, &b->prepared[TW_PREPARED_PART], err,
 		        "INSERT INTO part(project_id,trace_id,part,sha256,format,bytes)"
 		        " VALUES(?,?,?,?,?,?)",
 		        "ttttti", up->of.caller->project_id, up->id, p->part, p->sha256, p->format,
@@ -183,7 +184,7 @@ static enum tw_status note_build(
 
 	if (!text_or_empty(m->build_id)[0])
 		return TW_OK;
-	return tw_cat_exec_prepared(b->db, &b->kept[TW_PREPARED_BUILD], err,
+	return tw_cat_exec_prepared(b->db, &b->prepared[TW_PREPARED_BUILD], err,
 	        BUILD_COLUMNS " VALUES(?1,?2,?3,?4,?5,?6,1)" BUILD_KNOWN ", traces=build.traces+1",
 	        "ttittt", up->of.caller->project_id, m->build_id, now, m->app, m->version_name,
 	        text_or_empty(m->commit));
@@ -209,7 +210,7 @@ static enum tw_status insert_all(
 	if (st == TW_OK)
 		st = note_build(b, up, now, err);
 	if (st == TW_OK)
-		st = tw_cat_exec_prepared(b->db, &b->kept[TW_PREPARED_JOB], err,
+		st = tw_cat_exec_prepared(b->db, &b->prepared[TW_PREPARED_JOB], err,
 		        "INSERT INTO job(project_id,trace_id,due_ms,queued_ms,batch,bytes)"
 		        " VALUES(?1,?2,?3,?3,?4,?5)",
 		        "ttiii", up->of.caller->project_id, up->id, tw_wait_ms(), b->number,
@@ -298,7 +299,7 @@ static enum tw_status query_add(struct tw_cat_query *q, struct batch *b,
 	for (size_t i = 0; i < n; i++)
 		locks[i] = tw_cat_lock_number(TW_SUBJECT_CONTENT, p[i].sha256);
 	return tw_cat_query_write(q, b->db,
-	        &(struct tw_cat_written){&tw_trace_meta_fields, &m, &b->kept[by]}, err, sql[by],
+	        &(struct tw_cat_written){&tw_trace_meta_fields, &m, &b->prepared[by]}, err, sql[by],
 	        "tttttiiiiiaaaattttttiaa", up->of.caller->project_id, up->own_id,
 	        up->of.caller->key_id, up->of.key, up->content, now, (int64_t)bytes_of(up),
 	        tw_cat_install(up->of.caller->project_id, m.device_id), (int64_t)is_once(&up->of),
@@ -437,7 +438,7 @@ static enum tw_status write_once(
 	st = tw_cat_begin_uploads(c, !apart && is_one(c, all), &b.db, err);
 	if (st != TW_OK)
 		return st;
-	b.kept = tw_cat_writer_prepared(c, b.db);
+	b.prepared = tw_cat_writer_prepared(c, b.db);
 	st = next_batch(c, &b, err);
 	for (struct tw_cat_arrival *up = all; up && st == TW_OK; up = up->next)
 		if (!up->lost)

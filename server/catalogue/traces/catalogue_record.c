@@ -64,7 +64,7 @@ struct source {
 		const struct tw_column *of[TW_COLUMNS_MAX];
 	} columns[N_TRACE]; /* stored in a record */
 	char *sql;
-	struct tw_stmt *kept;
+	struct tw_stmt *prepared;
 };
 
 struct tw_record_reader {
@@ -146,9 +146,9 @@ enum tw_status tw_record_reader_new(
 
 static void disconnect(struct tw_record_reader *r)
 {
-	tw_stmt_drop(r->trace.kept);
-	tw_stmt_drop(r->build.kept);
-	r->trace.kept = r->build.kept = NULL;
+	tw_stmt_drop(r->trace.prepared);
+	tw_stmt_drop(r->build.prepared);
+	r->trace.prepared = r->build.prepared = NULL;
 	tw_db_close(r->db);
 	r->db = NULL;
 }
@@ -215,7 +215,7 @@ static enum tw_status write_record(struct tw_record_reader *r, struct source *s,
 	uint64_t rows[N_TRACE] = {0};
 	struct tw_json j = tw_json_to(out);
 	struct tw_cat_query q;
-	enum tw_status st = tw_cat_query_prepared(&q, r->db, &s->kept, err, s->sql, "tti",
+	enum tw_status st = tw_cat_query_prepared(&q, r->db, &s->prepared, err, s->sql, "tti",
 	        project_id, id, (int64_t)waits); /* primary keys */
 
 	if (st != TW_OK)
