@@ -287,8 +287,8 @@ static void run_pooled(struct tw_pool_task *task, bool stopping)
 	if (st != TW_OK) {
 		refuse(r, st);
 	} else {
-		if (r->held)
-			(void)tw_mem_count_for(&r->held->account);
+		if (r->reservation)
+			(void)tw_mem_count_for(&r->reservation->account);
 		limit_work(r);
 		run_end(r);
 		tw_work_limit_set((struct tw_work_limit){0});

@@ -109,7 +109,7 @@ void tw_slots_release(struct tw_slots *s, struct tw_slot *slot);
 /* Whether more than half of the slots are taken. */
 bool tw_slots_scarce(const struct tw_slots *s);
 
-struct tw_held;
+struct tw_reservation;
 struct tw_watch;
 
 /* Unsent bytes of a stream. */
@@ -187,8 +187,8 @@ struct tw_req {
 	uint64_t got;           /* body bytes */
 	uint64_t max_body;
 	uint64_t started_ns, deadline_ns;
-	void *state;          /* for the route */
-	struct tw_held *held; /* the memory of its response; NULL: not counted */
+	void *state;                        /* for the route */
+	struct tw_reservation *reservation; /* the memory of its response; NULL: not counted */
 	struct tw_pair headers[TW_MAX_HEADERS];
 	size_t n_headers;
 	/* For http_wait.c: `end` requested another call; it is in the list; its route is not being

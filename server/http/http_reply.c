@@ -361,7 +361,8 @@ struct stream {
 	struct tw_buf ready;
 	size_t sent; /* of ready */
 	bool ended, failed;
-	struct tw_held *held; /* shared with its request, which ends before a helper thread may */
+	/* shared with its request, which ends before a helper thread may */
+	struct tw_reservation *reservation;
 	struct tw_outflow outflow;
 	char id[TW_REQ_ID];
 	char owner[TW_ID_BYTES]; /* of its tasks, as the request may be freed by then */
@@ -377,7 +378,7 @@ static void free_stream(void *cls)
 	(void)tw_encoder_free(s->encoder);
 	tw_mem_free(s->raw);
 	tw_buf_done(&s->ready);
-	(void)tw_held_close(s->held);
+	(void)tw_reservation_close(s->reservation);
 	tw_mem_free(s);
 }
 
@@ -404,8 +405,8 @@ static void run_fill(struct tw_pool_task *task, bool stopping)
 	struct stream *s = (struct stream *)task;
 	struct tw_err err;
 
-	if (s->held)
-		(void)tw_mem_count_for(&s->held->account);
+	if (s->reservation)
+		(void)tw_mem_count_for(&s->reservation->account);
 	if (stopping) {
 		tw_buf_clear(&s->ready);
 		s->sent = 0;
@@ -415,8 +416,8 @@ static void run_fill(struct tw_pool_task *task, bool stopping)
 		tw_log_err(TW_LOG_WARN, "stream_aborted", s->id, &err);
 	}
 	(void)tw_mem_count_for(NULL);
-	if (s->held)
-		tw_held_trim(s->held);
+	if (s->reservation)
+		tw_reservation_trim(s->reservation);
 	atomic_store(&s->outflow.ready, true);
 	(void)MHD_resume_connection(s->connection);
 }
@@ -461,7 +462,7 @@ static struct stream *new_stream(
 	        .connection = r->connection,
 	        .ops = ops,
 	        .arg = arg,
-	        .held = tw_held_share(r->held),
+	        .reservation = tw_reservation_share(r->reservation),
 	        .outflow.ready = true};
 	memcpy(s->id, r->id, sizeof s->id);
 	(void)snprintf(s->owner, sizeof s->owner, "%s", tw_http_owner_of(r));
@@ -490,8 +491,8 @@ enum tw_status tw_req_reply_stream(struct tw_req *r, const char *type, bool comp
 		free_stream(s);
 		return st;
 	}
-	if (s->held)
-		s->held->begun = true;
+	if (s->reservation)
+		s->reservation->begun = true;
 	tw_outflow_begin(r->http, &s->outflow, r->connection);
 	/* libmicrohttpd 0.9.75 ends a reply without a body with an empty chunk, which a client that
 	 * reuses the connection would take for the next response */

@@ -103,20 +103,20 @@ static void leave(struct tw_response_memory *m, struct tw_holder *h)
 	tw_mem_free(h);
 }
 
-static void count_shared(struct tw_held *h, int64_t bytes)
+static void count_shared(struct tw_reservation *h, int64_t bytes)
 {
 	for (int k = 0; k < KINDS; k++)
 		if (h->holders[k])
 			h->holders[k]->granted += bytes;
 }
 
-static void add(struct tw_held *h, int64_t bytes)
+static void add(struct tw_reservation *h, int64_t bytes)
 {
 	h->of->granted += bytes;
 	(void)atomic_fetch_add(&h->account.granted, bytes);
 }
 
-static bool fits_shares(const struct tw_held *h, int64_t bytes)
+static bool fits_shares(const struct tw_reservation *h, int64_t bytes)
 {
 	const struct tw_response_memory *m = h->of;
 	const int64_t reserved = m->max / reserved_part * (h->begun ? 1 : 2);
@@ -130,14 +130,14 @@ static bool fits_shares(const struct tw_held *h, int64_t bytes)
 	return true;
 }
 
-static bool fits_reserve(const struct tw_held *h, int64_t bytes)
+static bool fits_reserve(const struct tw_reservation *h, int64_t bytes)
 {
 	return atomic_load(&h->account.granted) + bytes <= small_bytes &&
 	       h->of->small + bytes <= h->of->max / reserved_part;
 }
 
 /* The reserve is used only if the shares are used up. */
-static bool grant(struct tw_held *h, int64_t bytes)
+static bool grant(struct tw_reservation *h, int64_t bytes)
 {
 	if (fits_shares(h, bytes)) {
 		count_shared(h, bytes);
@@ -152,7 +152,7 @@ static bool grant(struct tw_held *h, int64_t bytes)
 }
 
 /* Returns memory of the reserve first. */
-static void release_grant(struct tw_held *h, int64_t bytes)
+static void release_grant(struct tw_reservation *h, int64_t bytes)
 {
 	const int64_t small = bytes < h->small ? bytes : h->small;
 
@@ -163,7 +163,7 @@ static void release_grant(struct tw_held *h, int64_t bytes)
 	add(h, -bytes);
 }
 
-static bool is_only_request(const struct tw_held *h)
+static bool is_only_request(const struct tw_reservation *h)
 {
 	return h->of->granted - h->of->taken <= atomic_load(&h->account.granted) + step_bytes;
 }
@@ -172,7 +172,7 @@ static bool is_only_request(const struct tw_held *h)
 
 static bool more(struct tw_mem_account *account, int64_t used)
 {
-	struct tw_held *h = (struct tw_held *)(void *)account;
+	struct tw_reservation *h = (struct tw_reservation *)(void *)account;
 	struct tw_response_memory *m = h->of;
 	int64_t bytes;
 	bool ok;
@@ -197,7 +197,7 @@ static bool more(struct tw_mem_account *account, int64_t used)
 	return ok;
 }
 
-static void enter_all(struct tw_held *h, const struct tw_holders *who)
+static void enter_all(struct tw_reservation *h, const struct tw_holders *who)
 {
 	const char *const names[KINDS] = {who->caller, who->address, who->project};
 	char key[KEY_BYTES];
@@ -208,7 +208,7 @@ static void enter_all(struct tw_held *h, const struct tw_holders *who)
 	}
 }
 
-static void leave_all(struct tw_held *h)
+static void leave_all(struct tw_reservation *h)
 {
 	for (int k = 0; k < KINDS; k++) {
 		if (h->holders[k])
@@ -217,9 +217,10 @@ static void leave_all(struct tw_held *h)
 	}
 }
 
-struct tw_held *tw_held_open(struct tw_response_memory *m, const struct tw_holders *who)
+struct tw_reservation *tw_reservation_open(
+        struct tw_response_memory *m, const struct tw_holders *who)
 {
-	struct tw_held *h = tw_mem_zalloc(1, sizeof *h);
+	struct tw_reservation *h = tw_mem_zalloc(1, sizeof *h);
 
 	if (!h)
 		return NULL;
@@ -232,7 +233,7 @@ struct tw_held *tw_held_open(struct tw_response_memory *m, const struct tw_holde
 	return h;
 }
 
-struct tw_held *tw_held_share(struct tw_held *h)
+struct tw_reservation *tw_reservation_share(struct tw_reservation *h)
 {
 	if (!h)
 		return NULL;
@@ -242,7 +243,7 @@ struct tw_held *tw_held_share(struct tw_held *h)
 	return h;
 }
 
-void tw_held_move(struct tw_held *h, const struct tw_holders *who)
+void tw_reservation_move(struct tw_reservation *h, const struct tw_holders *who)
 {
 	struct tw_mem_account *before = tw_mem_count_for(NULL);
 	int64_t shared;
@@ -257,7 +258,7 @@ void tw_held_move(struct tw_held *h, const struct tw_holders *who)
 	(void)tw_mem_count_for(before);
 }
 
-void tw_held_trim(struct tw_held *h)
+void tw_reservation_trim(struct tw_reservation *h)
 {
 	int64_t used = atomic_load(&h->account.used);
 
@@ -269,7 +270,7 @@ void tw_held_trim(struct tw_held *h)
 	(void)pthread_mutex_unlock(&h->of->lock);
 }
 
-struct tw_held *tw_held_close(struct tw_held *h)
+struct tw_reservation *tw_reservation_close(struct tw_reservation *h)
 {
 	struct tw_response_memory *m = h ? h->of : NULL;
 	bool last;
@@ -367,8 +368,8 @@ enum tw_status tw_req_hold(struct tw_req *r, struct tw_err *err)
 	if (!m || r->route->upload)
 		return TW_OK;
 	who = holders_of(r, text);
-	r->held = tw_held_open(m, &who);
-	return r->held ? TW_OK : tw_oom(err);
+	r->reservation = tw_reservation_open(m, &who);
+	return r->reservation ? TW_OK : tw_oom(err);
 }
 
 void tw_req_hold_for(struct tw_req *r, const struct tw_caller *as)
@@ -376,22 +377,22 @@ void tw_req_hold_for(struct tw_req *r, const struct tw_caller *as)
 	char text[100];
 	struct tw_holders who;
 
-	if (!r->held)
+	if (!r->reservation)
 		return;
 	who = holders_of(r, text);
 	who.project = as->project_id;
-	tw_held_move(r->held, &who);
+	tw_reservation_move(r->reservation, &who);
 }
 
 enum tw_status tw_req_held(struct tw_req *r, enum tw_status st, struct tw_err *err)
 {
 	char text[16];
 
-	if (!r->held)
+	if (!r->reservation)
 		return st;
 	(void)tw_mem_count_for(NULL);
-	if (!atomic_load(&r->held->account.refused)) {
-		tw_held_trim(r->held);
+	if (!atomic_load(&r->reservation->account.refused)) {
+		tw_reservation_trim(r->reservation);
 		return st;
 	}
 	if (r->response)
@@ -399,7 +400,7 @@ enum tw_status tw_req_held(struct tw_req *r, enum tw_status st, struct tw_err *e
 	r->response = NULL;
 	(void)snprintf(text, sizeof text, "%d", RETRY_S);
 	tw_req_set_header(r, "Retry-After", text);
-	if (r->held->too_much)
+	if (r->reservation->too_much)
 		return tw_fail(err, TW_BUSY,
 		        "the response needs more memory than one caller may use "
 		        "(--response-memory); select fewer threads or a shorter range");
@@ -409,7 +410,7 @@ enum tw_status tw_req_held(struct tw_req *r, enum tw_status st, struct tw_err *e
 
 void tw_req_release(struct tw_req *r)
 {
-	r->held = tw_held_close(r->held);
+	r->reservation = tw_reservation_close(r->reservation);
 }
 
 /* --- streams --- */

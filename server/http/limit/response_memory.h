@@ -34,7 +34,7 @@ struct tw_holders { /* "": none of that kind */
 };
 
 /* Memory of one response. */
-struct tw_held {
+struct tw_reservation {
 	struct tw_mem_account account; /* first member */
 	struct tw_response_memory *of;
 	struct tw_holder *holders[3];
@@ -45,16 +45,17 @@ struct tw_held {
 };
 
 /* NULL: out of memory. */
-struct tw_held *tw_held_open(struct tw_response_memory *m, const struct tw_holders *who);
+struct tw_reservation *tw_reservation_open(
+        struct tw_response_memory *m, const struct tw_holders *who);
 /* A further owner of the same memory: a stream, whose helper threads may outlive the request.
  * Returns h; accepts NULL. */
-struct tw_held *tw_held_share(struct tw_held *h);
+struct tw_reservation *tw_reservation_share(struct tw_reservation *h);
 /* Counts for other holders from now on. */
-void tw_held_move(struct tw_held *h, const struct tw_holders *who);
+void tw_reservation_move(struct tw_reservation *h, const struct tw_holders *who);
 /* Returns the unused part of the grant. */
-void tw_held_trim(struct tw_held *h);
+void tw_reservation_trim(struct tw_reservation *h);
 /* The last owner returns the rest.  Accepts NULL; returns NULL. */
-struct tw_held *tw_held_close(struct tw_held *h);
+struct tw_reservation *tw_reservation_close(struct tw_reservation *h);
 
 /* Whether a response was refused within the last two seconds. */
 bool tw_response_memory_is_short(struct tw_response_memory *m);

@@ -15,7 +15,7 @@
 
 #define MB ((int64_t)1 << 20)
 
-static void *take(struct tw_held *h, int64_t bytes)
+static void *take(struct tw_reservation *h, int64_t bytes)
 {
 	struct tw_mem_account *before = tw_mem_count_for(&h->account);
 	void *p = tw_mem_alloc((size_t)bytes, 1);
@@ -24,17 +24,17 @@ static void *take(struct tw_held *h, int64_t bytes)
 	return p;
 }
 
-static void give(struct tw_held *h, void *p)
+static void give(struct tw_reservation *h, void *p)
 {
 	struct tw_mem_account *before = tw_mem_count_for(&h->account);
 
 	tw_mem_free(p);
 	(void)tw_mem_count_for(before);
-	tw_held_trim(h);
+	tw_reservation_trim(h);
 }
 
 /* Whole megabytes that it gets, one after the other. */
-static int64_t most_of(struct tw_held *h)
+static int64_t most_of(struct tw_reservation *h)
 {
 	void *all[256];
 	int64_t n = 0;
@@ -46,10 +46,11 @@ static int64_t most_of(struct tw_held *h)
 	return n;
 }
 
-static struct tw_held *of(struct tw_response_memory *m, const char *caller, const char *project)
+static struct tw_reservation *of(
+        struct tw_response_memory *m, const char *caller, const char *project)
 {
 	const struct tw_holders who = {caller, "", project};
-	struct tw_held *h = tw_held_open(m, &who);
+	struct tw_reservation *h = tw_reservation_open(m, &who);
 
 	assert_non_null(h);
 	return h;
@@ -59,10 +60,10 @@ static void test_shares(void **state)
 {
 	struct tw_response_memory *m =
 	        tw_response_memory_new(128 * MB, 0); /* 112 for new responses */
-	struct tw_held *a = of(m, "a", "p");
-	struct tw_held *a2 = of(m, "a", "p");
-	struct tw_held *b = of(m, "b", "q");
-	struct tw_held *c = of(m, "c", "r");
+	struct tw_reservation *a = of(m, "a", "p");
+	struct tw_reservation *a2 = of(m, "a", "p");
+	struct tw_reservation *b = of(m, "b", "q");
+	struct tw_reservation *c = of(m, "c", "r");
 
 	(void)state;
 	assert_in_range(most_of(a), 54, 56); /* one alone: half */
@@ -73,14 +74,14 @@ static void test_shares(void **state)
 	assert_true(a->too_much);
 	assert_false(b->too_much);
 	assert_true(tw_response_memory_is_short(m));
-	a = tw_held_close(a);
+	a = tw_reservation_close(a);
 	assert_in_range(most_of(a2), 33, 36); /* half of what was free then */
-	tw_held_close(a2);
-	tw_held_close(b);
-	tw_held_close(c);
+	tw_reservation_close(a2);
+	tw_reservation_close(b);
+	tw_reservation_close(c);
 	a = of(m, "a", "p");
 	assert_in_range(most_of(a), 54, 56); /* nothing was cached */
-	tw_held_close(a);
+	tw_reservation_close(a);
 	tw_response_memory_free(m);
 }
 
@@ -90,8 +91,8 @@ static void test_small_responses(void **state)
 {
 	struct tw_response_memory *m =
 	        tw_response_memory_new(128 * MB, 0); /* 8 for small responses */
-	struct tw_held *a = of(m, "a", "p");
-	struct tw_held *small[40];
+	struct tw_reservation *a = of(m, "a", "p");
+	struct tw_reservation *small[40];
 	void *held[40];
 	int n = 0;
 
@@ -107,18 +108,18 @@ static void test_small_responses(void **state)
 	assert_null(take(small[0], 2 * MB));
 	for (int i = 0; i < 40; i++) {
 		give(small[i], held[i]);
-		tw_held_close(small[i]);
+		tw_reservation_close(small[i]);
 	}
 	small[0] = of(m, "a", "p");
 	held[0] = take(small[0], 900 << 10); /* the reserve was returned */
 	assert_non_null(held[0]);
-	tw_held_move(small[0], &(struct tw_holders){"b", "", "q"});
+	tw_reservation_move(small[0], &(struct tw_holders){"b", "", "q"});
 	give(small[0], held[0]);
-	tw_held_close(small[0]);
-	tw_held_close(a);
+	tw_reservation_close(small[0]);
+	tw_reservation_close(a);
 	a = of(m, "a", "p");
 	assert_in_range(most_of(a), 54, 56);
-	tw_held_close(a);
+	tw_reservation_close(a);
 	tw_response_memory_free(m);
 }
 
@@ -127,7 +128,7 @@ static void test_small_responses(void **state)
 static void test_project_and_streams(void **state)
 {
 	struct tw_response_memory *m = tw_response_memory_new(128 * MB, 0);
-	struct tw_held *h[6];
+	struct tw_reservation *h[6];
 	int64_t all = 0;
 
 	(void)state;
@@ -143,15 +144,15 @@ static void test_project_and_streams(void **state)
 	all += most_of(h[0]);
 	assert_in_range(all, 118, 120 + 6);
 	for (int i = 0; i < 6; i++)
-		tw_held_close(h[i]);
+		tw_reservation_close(h[i]);
 	tw_response_memory_free(m);
 }
 
 static void test_freed_and_moved(void **state)
 {
 	struct tw_response_memory *m = tw_response_memory_new(128 * MB, 16 * MB);
-	struct tw_held *a = of(m, "ticket", "");
-	struct tw_held *b = of(m, "b", "p");
+	struct tw_reservation *a = of(m, "ticket", "");
+	struct tw_reservation *b = of(m, "b", "p");
 	struct tw_buf out;
 	void *p = take(a, 40 * MB);
 
@@ -161,14 +162,14 @@ static void test_freed_and_moved(void **state)
 	give(a, p);
 	p = take(a, 40 * MB);
 	assert_non_null(p);
-	tw_held_move(a, &(struct tw_holders){"b", "", "p"}); /* counts for b from now on */
+	tw_reservation_move(a, &(struct tw_holders){"b", "", "p"}); /* counts for b from now on */
 	assert_null(take(b, 20 * MB));
 	give(a, p);
 	p = take(b, 20 * MB);
 	assert_non_null(p);
 	give(b, p);
-	tw_held_close(a);
-	tw_held_close(b);
+	tw_reservation_close(a);
+	tw_reservation_close(b);
 	tw_buf_init(&out, 4096);
 	tw_response_memory_metrics(m, &out);
 	assert_non_null(
