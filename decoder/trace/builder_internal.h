@@ -434,7 +434,9 @@ struct mip {
 /* Thresholds of a track's levels from the distribution of its durations; returns the number of
  * levels. */
 uint32_t tw_mip_plan(const struct track *t, int64_t thresholds_ns[TW_MIP_LEVELS]);
-enum tw_status tw_mip_add(struct mip *m, const struct tw_slice *s, uint32_t n, struct tw_err *err);
+/* Adds slices to the levels of a thread, in the order of their thresholds. */
+enum tw_status tw_mips_add(struct mip *mips, uint32_t n_mips, const struct tw_slice *s, uint32_t n,
+        struct tw_err *err);
 enum tw_status tw_mip_finish(struct mip *m, struct tw_err *err);
 
 /* builder_shape.c: turns the slices of one thread after another into chunks, tree and thread for

@@ -51,7 +51,7 @@ enum tw_status tw_chunker_flush(struct chunker *c, struct tw_err *err)
 	tw_buf_clear(c->payload);
 	if (tw_chunk_writer_finish(c->writer, c->payload) != TW_OK)
 		return tw_fail(err, TW_NOMEM, "no memory to write a chunk");
-	return c->out->ops->chunk(c->out, &info, c->payload->data, c->payload->len, err);
+	return c->out->ops->chunk(c->out, &info, c->payload, err);
 }
 
 enum tw_status tw_chunker_add(
@@ -141,20 +141,32 @@ static enum tw_status add_slice(struct mip *m, const struct tw_slice *s, struct 
 	return TW_OK;
 }
 
-enum tw_status tw_mip_add(struct mip *m, const struct tw_slice *s, uint32_t n, struct tw_err *err)
+static bool is_below_run(const struct mip *m, const struct tw_slice *s)
+{
+	return m->running && s->depth > m->run.depth;
+}
+
+/* Most slices are below a run of the first level.  They are below one of each other level too: its
+ * threshold is larger, so the run's slices are short there as well, and in a run or below one. */
+enum tw_status tw_mips_add(
+        struct mip *mips, uint32_t n_mips, const struct tw_slice *s, uint32_t n, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 	uint32_t i = 0;
 
-	while (st == TW_OK && i < n) {
+	while (st == TW_OK && n_mips && i < n) {
 		uint32_t from = i;
 
-		/* most are below a short slice, so even shorter */
-		while (m->running && i < n && s[i].depth > m->run.depth)
+		while (i < n && is_below_run(&mips[0], &s[i]))
 			i++;
-		m->run.merged += i - from;
-		if (i < n)
-			st = add_slice(m, &s[i++], err);
+		for (uint32_t k = 0; k < n_mips; k++)
+			mips[k].run.merged += i - from;
+		for (uint32_t k = 0; st == TW_OK && i < n && k < n_mips; k++)
+			if (is_below_run(&mips[k], &s[i]))
+				mips[k].run.merged++;
+			else
+				st = add_slice(&mips[k], &s[i], err);
+		i++;
 	}
 	return st;
 }

@@ -73,9 +73,7 @@ static enum tw_status add_slices(
 {
 	enum tw_status st = tw_chunker_add(&s->chunker, slices, n, err);
 
-	for (uint32_t i = 0; st == TW_OK && i < s->n_mips; i++)
-		st = tw_mip_add(&s->mips[i], slices, n, err);
-	return st;
+	return st == TW_OK ? tw_mips_add(s->mips, s->n_mips, slices, n, err) : st;
 }
 
 static enum tw_status write_chunks(struct tw_shaper *s, const struct part *p, struct tw_err *err)

@@ -88,8 +88,9 @@ enum { TW_NOTES_AT_ONCE = 2048, TW_NOTES_TEXT_BYTES = 1 << 20 };
  * method. */
 struct tw_trace_out;
 struct tw_trace_out_ops {
+	/* The receiver may keep the payload's memory: it then gives the buffer another one. */
 	enum tw_status (*chunk)(struct tw_trace_out *, const struct tw_chunk_info *,
-	        const uint8_t *payload, size_t len, struct tw_err *);
+	        struct tw_buf *payload, struct tw_err *);
 	/* The tree, and its encoding.  Its nodes are in *arena, which the receiver may keep: it
 	 * then sets *arena to NULL and frees it. */
 	enum tw_status (*tree)(struct tw_trace_out *, uint32_t thread_id,

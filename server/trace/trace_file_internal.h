@@ -79,6 +79,9 @@ struct tw_frames *tw_frames_free(struct tw_frames *f);
  * one. */
 enum tw_status tw_frames_add(struct tw_frames *f, const struct tw_frame_info *info,
         const uint8_t *payload, size_t len, struct tw_err *err) TW_MUST_USE;
+/* The same without a copy: gives the buffer other memory, with any content. */
+enum tw_status tw_frames_take(struct tw_frames *f, const struct tw_frame_info *info,
+        struct tw_buf *payload, struct tw_err *err) TW_MUST_USE;
 /* Returns when everything is stored.  Can be called again, without effect; payloads added later are
  * compressed and stored in the caller's thread. */
 enum tw_status tw_frames_finish(struct tw_frames *f, struct tw_err *err) TW_MUST_USE;

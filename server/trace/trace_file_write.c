@@ -153,11 +153,11 @@ static enum tw_status insert_frame(
 }
 
 static enum tw_status out_chunk(struct tw_trace_out *o, const struct tw_chunk_info *c,
-        const uint8_t *payload, size_t len, struct tw_err *err)
+        struct tw_buf *payload, struct tw_err *err)
 {
 	struct tw_frame_info info = {.chunk = *c};
 
-	return tw_frames_add(writer_of(o)->frames, &info, payload, len, err);
+	return tw_frames_take(writer_of(o)->frames, &info, payload, err);
 }
 
 static enum tw_status out_tree(struct tw_trace_out *o, uint32_t thread_id, const struct tw_tree *t,
