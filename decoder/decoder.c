@@ -152,6 +152,8 @@ static void start_ahead(struct tw_decoder *d)
 {
 	d->wants_ahead = false;
 	d->ahead = tw_ahead_new(decoded, d);
+	if (d->ahead)
+		tw_unzip_write_to(d->unzip, tw_ahead_space, d->ahead);
 }
 
 static enum tw_status keep_failure(

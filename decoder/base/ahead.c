@@ -9,7 +9,8 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { SLOTS = 4, SLOT_BYTES = 128 << 10 };
+/* Two pieces per slot: each slot costs one wait and one wake. */
+enum { SLOTS = 3, SLOT_BYTES = 2 * TW_UNZIP_PIECE };
 
 struct slot {
 	size_t n;
@@ -55,7 +56,9 @@ static enum tw_status pass_slot(struct tw_ahead *a, struct tw_err *err)
 
 	(void)pthread_mutex_lock(&a->lock);
 	a->made++;
-	(void)pthread_cond_broadcast(&a->changed);
+	(void)pthread_mutex_unlock(&a->lock);
+	(void)pthread_cond_broadcast(&a->changed); /* a woken thread finds the lock free */
+	(void)pthread_mutex_lock(&a->lock);
 	while (a->made - a->taken == SLOTS)
 		(void)pthread_cond_wait(&a->changed, &a->lock);
 	being_filled(a)->n = 0;
@@ -131,6 +134,24 @@ struct tw_ahead *tw_ahead_free(struct tw_ahead *a)
 	return NULL;
 }
 
+static uint8_t *end_of(struct slot *s)
+{
+	return s->bytes + s->n;
+}
+
+uint8_t *tw_ahead_space(void *ahead)
+{
+	struct tw_ahead *a = ahead;
+
+	if (!pthread_equal(pthread_self(), a->thread))
+		return NULL;
+	/* after an error of the consumer, the next piece is delivered by a copy, which returns it
+	 */
+	if (SLOT_BYTES - being_filled(a)->n < TW_UNZIP_PIECE && pass_slot(a, NULL) != TW_OK)
+		return NULL;
+	return end_of(being_filled(a));
+}
+
 enum tw_status tw_ahead_put(void *ahead, const uint8_t *p, size_t n, struct tw_err *err)
 {
 	struct tw_ahead *a = ahead;
@@ -139,6 +160,10 @@ enum tw_status tw_ahead_put(void *ahead, const uint8_t *p, size_t n, struct tw_e
 	if (!pthread_equal(pthread_self(), a->thread)) /* the last bytes, delivered by
 	                                                * tw_unzip_finish */
 		return a->out(a->arg, p, n, err);
+	if (p == end_of(being_filled(a))) { /* already in place */
+		being_filled(a)->n += n;
+		return TW_OK;
+	}
 	while (n && st == TW_OK) {
 		struct slot *s = being_filled(a);
 		size_t room = SLOT_BYTES - s->n;

@@ -1,12 +1,11 @@
 /*
  * ahead.h - decompression in a separate thread while the caller parses the output.
  *
- * Wraps a tw_unzip: give tw_ahead_put to the tw_unzip as its output, and push input with
- * tw_ahead_push instead of tw_unzip_push.  Bytes, order and errors are unchanged; only the
- * boundaries between pieces differ.  A push returns after all its output was consumed, so the
- * thread is idle between pushes.
- * Thread: call tw_ahead_push and tw_ahead_free in one thread; `out` is called in that thread
- * only.
+ * Wraps a tw_unzip: give tw_ahead_put to the tw_unzip as its output, optionally tw_ahead_space as
+ * its memory, which saves a copy, and push input with tw_ahead_push instead of tw_unzip_push.
+ * Bytes, order and errors are unchanged; only the boundaries between pieces differ.  A push returns
+ * after all its output was consumed, so the thread is idle between pushes. Thread: call
+ * tw_ahead_push and tw_ahead_free in one thread; `out` is called in that thread only.
  */
 #ifndef TW_AHEAD_H
 #define TW_AHEAD_H
@@ -21,6 +20,9 @@ struct tw_ahead *tw_ahead_free(struct tw_ahead *a);
 
 /* A tw_bytes_fn for the tw_unzip. */
 enum tw_status tw_ahead_put(void *ahead, const uint8_t *p, size_t n, struct tw_err *err);
+
+/* A tw_space_fn for the tw_unzip. */
+uint8_t *tw_ahead_space(void *ahead);
 
 /* Like tw_unzip_push.  An error of `out` is returned before a decompression error at a later
  * offset. */

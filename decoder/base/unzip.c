@@ -27,7 +27,6 @@
 
 enum {
 	SNIFF = 4,
-	OUT_BYTES = 128 << 10,
 	MAX_STAGES = 8,
 	BLOCK_HEADER = 3, /* of zstd */
 	FRAME_COST = 256, /* bytes charged for each further frame or member, as empty ones would be
@@ -58,6 +57,8 @@ struct tw_unzip {
 	struct tw_limits limits;
 	tw_bytes_fn out;
 	void *arg;
+	tw_space_fn space; /* NULL: none */
+	void *space_arg;
 	struct stage stages[MAX_STAGES];
 	struct tw_granules granules; /* of stage 0's input, once it is known to be compressed */
 	uint64_t in_bytes, out_bytes;
@@ -95,6 +96,12 @@ struct tw_unzip *tw_unzip_new(
 	z->out = out;
 	z->arg = arg;
 	return z;
+}
+
+void tw_unzip_write_to(struct tw_unzip *z, tw_space_fn space, void *arg)
+{
+	z->space = space;
+	z->space_arg = arg;
 }
 
 struct tw_unzip *tw_unzip_free(struct tw_unzip *z)
@@ -179,7 +186,7 @@ static enum tw_status start_stage(struct tw_unzip *z, unsigned at, struct tw_err
 	s->kind = kind;
 	if (kind == KIND_PLAIN)
 		return TW_OK;
-	s->out = tw_mem_alloc(OUT_BYTES, 1);
+	s->out = tw_mem_alloc(TW_UNZIP_PIECE, 1);
 	if (at == 0)
 		z->granules.held = tw_mem_alloc(TW_GRANULE, 1);
 	if (!s->out || !z->granules.held) {
@@ -261,6 +268,15 @@ static void consume(struct tw_unzip *z, unsigned at, size_t n)
 		z->in_bytes += n;
 }
 
+/* Where a stage writes its output. */
+static uint8_t *output_of(struct tw_unzip *z, unsigned at)
+{
+	const bool last = z->stages[at + 1].kind == KIND_PLAIN;
+	uint8_t *space = last && z->space ? z->space(z->space_arg) : NULL;
+
+	return space ? space : z->stages[at].out;
+}
+
 /*
  * The input for one zstd call, chosen so that damage costs only its block, however the input was
  * split.  A failing call discards its own output: at most one block per call, then.  And zstd
@@ -318,7 +334,7 @@ static enum tw_status push_zstd(
 	bool more = n > 0;
 
 	while (more && !z->damaged) {
-		ZSTD_outBuffer out = {s->out, OUT_BYTES, 0};
+		ZSTD_outBuffer out = {output_of(z, at), TW_UNZIP_PIECE, 0};
 		size_t from = in.pos;
 		enum tw_status st;
 
@@ -326,7 +342,7 @@ static enum tw_status push_zstd(
 		if (st != TW_OK || z->damaged)
 			return st;
 		consume(z, at, in.pos - from);
-		st = push_stage(z, at + 1, s->out, out.pos, err);
+		st = push_stage(z, at + 1, out.dst, out.pos, err);
 		if (st == TW_OK)
 			st = charge(z, s, out.pos, !s->in_frame, err);
 		if (st != TW_OK)
@@ -351,23 +367,25 @@ static enum tw_status push_zlib(
 	bool more = n > 0;
 
 	while (more && !z->damaged) {
-		size_t piece = n < OUT_BYTES ? n : OUT_BYTES;
+		size_t piece = n < TW_UNZIP_PIECE ? n : TW_UNZIP_PIECE;
+		uint8_t *out = output_of(z, at);
 		enum tw_status st;
 		int rc;
 
 		s->zlib.next_in = (z_const Bytef *)(uintptr_t)p;
 		s->zlib.avail_in = (uInt)piece;
-		s->zlib.next_out = s->out;
-		s->zlib.avail_out = OUT_BYTES;
+		s->zlib.next_out = out;
+		s->zlib.avail_out = TW_UNZIP_PIECE;
 		rc = inflate(&s->zlib, Z_NO_FLUSH);
 		if (rc == Z_MEM_ERROR)
 			return tw_oom(err);
 		p += piece - s->zlib.avail_in;
 		n -= piece - s->zlib.avail_in;
 		consume(z, at, piece - s->zlib.avail_in);
-		st = push_stage(z, at + 1, s->out, OUT_BYTES - s->zlib.avail_out, err);
+		st = push_stage(z, at + 1, out, TW_UNZIP_PIECE - s->zlib.avail_out, err);
 		if (st == TW_OK)
-			st = charge(z, s, OUT_BYTES - s->zlib.avail_out, rc == Z_STREAM_END, err);
+			st = charge(
+			        z, s, TW_UNZIP_PIECE - s->zlib.avail_out, rc == Z_STREAM_END, err);
 		if (st != TW_OK)
 			return st;
 		s->in_frame = rc != Z_STREAM_END;
@@ -439,7 +457,7 @@ enum tw_status tw_unzip_push(struct tw_unzip *z, const uint8_t *p, size_t n, str
 	const struct stage *first = &z->stages[0];
 
 	while (n > 0 && !z->damaged) {
-		size_t space = first->kind == KIND_UNKNOWN ? SNIFF - first->n_head : OUT_BYTES;
+		size_t space = first->kind == KIND_UNKNOWN ? SNIFF - first->n_head : TW_UNZIP_PIECE;
 		size_t piece = n < space ? n : space;
 		enum tw_status st;
 

@@ -27,6 +27,10 @@ struct tw_unzip;
 
 typedef enum tw_status (*tw_bytes_fn)(void *arg, const uint8_t *p, size_t n, struct tw_err *err);
 
+/* Returns memory for TW_UNZIP_PIECE bytes, or NULL. */
+typedef uint8_t *(*tw_space_fn)(void *arg);
+enum { TW_UNZIP_PIECE = 128 << 10 };
+
 enum tw_unzip_end {
 	TW_UNZIP_COMPLETE,
 	TW_UNZIP_CUT,    /* the compressed stream is truncated */
@@ -37,6 +41,9 @@ enum tw_unzip_end {
  * zlib) and buffers are allocated outside it; free them with tw_unzip_free. */
 struct tw_unzip *tw_unzip_new(
         struct tw_arena *a, const struct tw_limits *limits, tw_bytes_fn out, void *arg);
+/* From now on writes decompressed bytes to memory that `space` returns, and then delivers them; if
+ * it returns NULL, to its own. */
+void tw_unzip_write_to(struct tw_unzip *z, tw_space_fn space, void *arg);
 struct tw_unzip *tw_unzip_free(struct tw_unzip *z);
 enum tw_status tw_unzip_push(struct tw_unzip *z, const uint8_t *p, size_t n, struct tw_err *err);
 enum tw_status tw_unzip_finish(struct tw_unzip *z, enum tw_unzip_end *ret, struct tw_err *err);

@@ -49,9 +49,11 @@ static enum tw_status push(
 	return t->ahead ? tw_ahead_push(t->ahead, z, p, n, err) : tw_unzip_push(z, p, n, err);
 }
 
+enum reader { SAME_THREAD, AHEAD, AHEAD_IN_PLACE };
+
 /* Pushes in pieces of step bytes (0: all at once). */
 static struct unzipped unzip_by(
-        const struct tw_buf *in, size_t step, const struct tw_limits *l, bool ahead)
+        const struct tw_buf *in, size_t step, const struct tw_limits *l, enum reader reader)
 {
 	struct tw_limits limits = l ? *l : tw_limits_default();
 	struct tw_arena *a = tw_arena_new(32 << 20);
@@ -60,8 +62,10 @@ static struct unzipped unzip_by(
 	struct tw_unzip *z;
 
 	tw_buf_init(&u.out, 64 << 20);
-	t.ahead = ahead ? tw_ahead_new(keep, &u.out) : NULL;
+	t.ahead = reader != SAME_THREAD ? tw_ahead_new(keep, &u.out) : NULL;
 	z = a ? tw_unzip_new(a, &limits, take, &t) : NULL;
+	if (z && reader == AHEAD_IN_PLACE)
+		tw_unzip_write_to(z, tw_ahead_space, t.ahead);
 	if (z)
 		u.status = TW_OK;
 	for (size_t at = 0; u.status == TW_OK && at < in->len;) {
@@ -85,22 +89,24 @@ static struct unzipped unzip_by(
 /* A thread that reads ahead changes nothing. */
 static struct unzipped unzip(const struct tw_buf *in, size_t step, const struct tw_limits *l)
 {
-	struct unzipped u = unzip_by(in, step, l, false);
-	struct unzipped v;
+	struct unzipped u = unzip_by(in, step, l, SAME_THREAD);
 
 	if (step && in->len / step > 64) /* a push is two words from thread to thread */
 		return u;
-	v = unzip_by(in, step, l, true);
-	assert_int_equal(u.status, v.status);
-	assert_int_equal(u.err.offset, v.err.offset);
-	assert_string_equal(u.err.msg, v.err.msg);
-	assert_int_equal(u.end, v.end);
-	assert_string_equal(u.kinds, v.kinds);
-	assert_int_equal(u.bytes, v.bytes);
-	assert_int_equal(u.out.len, v.out.len);
-	if (u.out.len)
-		assert_memory_equal(u.out.data, v.out.data, u.out.len);
-	tw_buf_done(&v.out);
+	for (enum reader reader = AHEAD; reader <= AHEAD_IN_PLACE; reader++) {
+		struct unzipped v = unzip_by(in, step, l, reader);
+
+		assert_int_equal(u.status, v.status);
+		assert_int_equal(u.err.offset, v.err.offset);
+		assert_string_equal(u.err.msg, v.err.msg);
+		assert_int_equal(u.end, v.end);
+		assert_string_equal(u.kinds, v.kinds);
+		assert_int_equal(u.bytes, v.bytes);
+		assert_int_equal(u.out.len, v.out.len);
+		if (u.out.len)
+			assert_memory_equal(u.out.data, v.out.data, u.out.len);
+		tw_buf_done(&v.out);
+	}
 	return u;
 }
 
@@ -598,8 +604,7 @@ static enum tw_status take_some(void *arg, const uint8_t *p, size_t n, struct tw
 	return TW_OK;
 }
 
-/* A reader's failure stops the thread and is reported, not damage in later bytes. */
-static void test_reader_fails(void **state)
+static void reader_fails(bool in_place)
 {
 	struct tw_limits limits = tw_limits_default();
 	struct tw_arena *a = tw_arena_new(1 << 20);
@@ -609,12 +614,13 @@ static void test_reader_fails(void **state)
 	struct tw_buf plain, in;
 	struct tw_err err = {0};
 
-	(void)state;
 	fill(&plain, 4 << 20);
 	tw_buf_init(&in, ROOM);
 	add_zstd(&in, plain.data, plain.len, 1);
 	in.data[in.len - 9] ^= 1;
 	assert_non_null(ahead);
+	if (in_place)
+		tw_unzip_write_to(z, tw_ahead_space, ahead);
 	assert_int_equal(tw_ahead_push(ahead, z, in.data, in.len, &err), TW_FULL);
 	assert_string_equal(err.msg, "no more than 1048576");
 	assert_int_equal(tw_unzip_bytes(z) < plain.len, true);
@@ -623,6 +629,14 @@ static void test_reader_fails(void **state)
 	tw_arena_free(a);
 	tw_buf_done(&plain);
 	tw_buf_done(&in);
+}
+
+/* A reader's failure stops the thread and is reported, not damage in later bytes. */
+static void test_reader_fails(void **state)
+{
+	(void)state;
+	reader_fails(false);
+	reader_fails(true);
 }
 
 static void test_ahead_without_memory(void **state)
