@@ -40,7 +40,7 @@ struct mover {
 static bool grow_open(struct mover *m)
 {
 	uint32_t cap = m->cap ? 2 * m->cap : FIRST_OPEN;
-	struct open *p = tw_mem_resize(m->open, cap, sizeof *p);
+	struct open *p = cap <= MOST_OPEN ? tw_mem_resize(m->open, cap, sizeof *p) : NULL;
 
 	if (!p)
 		return false;
@@ -57,47 +57,66 @@ static inline void put(const struct track *t, uint64_t i, const struct open *o)
 		t->cpu_ns[i] = o->cpu_ns;
 }
 
-static inline struct open open_of(const struct track *t, uint64_t i, int64_t start_ns)
+static inline void set_open(struct open *o, const struct track *t, uint64_t i, int64_t start_ns)
 {
-	return (struct open){t->records.at[i], start_ns, t->cpu_ns ? t->cpu_ns[i] : -1};
+	o->record = t->records.at[i];
+	o->start_ns = start_ns;
+	if (t->cpu_ns)
+		o->cpu_ns = t->cpu_ns[i];
 }
 
 /* Returns the number of records that were not moved: 0 unless the last of these overlaps another
  * without nesting, too many calls contain it, or memory ran out.  A call that leaves the stack is
  * placed after the unread records and the calls that remain on the stack. */
-static uint64_t move_to_pre_order(struct mover *m, enum tw_status *ret)
+static inline uint64_t move(struct mover *m, const struct track *t, enum tw_status *ret)
 {
-	const struct track t = *m->track;
-	uint32_t depth = 0;
-	uint64_t left = t.n;
-	int64_t innermost_ns = INT64_MIN; /* its begin */
+	struct open *top = m->open;
+	uint64_t depth = 0;
+	uint64_t left = t->n;
 
 	*ret = TW_OK;
 	for (; left > 0; left--) {
-		const struct call c = tw_record_call(&t.records, left - 1);
+		const struct call c = tw_record_call(&t->records, left - 1);
 		int64_t next_ns = INT64_MAX; /* begin of the call after it */
 
-		while (innermost_ns > c.start_ns) {
-			next_ns = innermost_ns;
-			depth--;
-			put(&t, left + depth, &m->open[depth]);
-			m->depths[left + depth] = depth;
-			innermost_ns = depth ? m->open[depth - 1].start_ns : INT64_MIN;
+		for (; top->start_ns > c.start_ns; top--) {
+			next_ns = top->start_ns;
+			put(t, left + --depth, top);
+			m->depths[left + depth] = (uint32_t)depth;
 		}
-		if (c.start_ns + c.dur_ns > next_ns || depth == MOST_OPEN)
+		if (c.start_ns + c.dur_ns > next_ns)
 			break;
-		if (depth == m->cap && !grow_open(m)) {
-			*ret = TW_NOMEM;
-			break;
+		if (++depth == m->cap) {
+			if (!grow_open(m)) {
+				*ret = m->cap == MOST_OPEN ? TW_OK : TW_NOMEM;
+				depth--;
+				break;
+			}
+			top = m->open + depth - 1;
 		}
-		m->open[depth++] = open_of(&t, left - 1, c.start_ns);
-		innermost_ns = c.start_ns;
+		set_open(++top, t, left - 1, c.start_ns);
 	}
-	while (depth-- > 0) {
-		put(&t, left + depth, &m->open[depth]);
-		m->depths[left + depth] = depth;
+	for (; depth > 0; top--) {
+		put(t, left + --depth, top);
+		m->depths[left + depth] = (uint32_t)depth;
 	}
 	return left;
+}
+
+/* The stack begins with a call that no other precedes, so that searches end there. */
+static uint64_t move_to_pre_order(struct mover *m, enum tw_status *ret)
+{
+	struct track without_cpu = *m->track;
+
+	if (!grow_open(m)) {
+		*ret = TW_NOMEM;
+		return m->track->n;
+	}
+	m->open[0].start_ns = INT64_MIN;
+	if (m->track->cpu_ns)
+		return move(m, m->track, ret);
+	without_cpu.cpu_ns = NULL; /* compiled to a shorter loop */
+	return move(m, &without_cpu, ret);
 }
 
 /* Undoes move_to_pre_order. */
@@ -110,7 +129,7 @@ static void move_to_post_order(struct mover *m, uint64_t left)
 	for (uint64_t i = left; i < t->n; i++) {
 		while (depth > m->depths[i])
 			put(t, to++, &m->open[--depth]);
-		m->open[depth++] = open_of(t, i, 0);
+		set_open(&m->open[depth++], t, i, 0);
 	}
 	while (depth > 0)
 		put(t, to++, &m->open[--depth]);
@@ -423,7 +442,7 @@ static bool move_piece(struct spill_mover *s, uint64_t *left, uint32_t *depth)
 			s->b->status = TW_NOMEM;
 			return false;
 		}
-		s->m.open[(*depth)++] = open_of(&s->in.part, i, c.start_ns);
+		set_open(&s->m.open[(*depth)++], &s->in.part, i, c.start_ns);
 		innermost_ns = c.start_ns;
 	}
 	return true;
@@ -582,25 +601,25 @@ static inline uint32_t read_slices(struct nest_reader *r, const struct nest n,
 	const uint32_t *indexes = r->builder->indexes;
 	const uint32_t max_depth = r->builder->limits.max_depth;
 	const uint64_t end = n.track->n;
-	uint32_t at = r->at;
-	uint32_t read = 0;
+	struct tw_slice *to = ret;
+	uint64_t at = r->at;
 
-	for (; read < max && at < end; at++) {
-		uint32_t i = n.order ? n.order[at] : at;
+	for (; to < ret + max && at < end; at++) {
+		const uint64_t i = n.order ? n.order[at] : at;
 		const struct call c = tw_record_call(&records, i);
 
 		if (n.order && at + AHEAD < end) /* records are accessed at random */
 			__builtin_prefetch(&records.at[n.order[at + AHEAD]]);
 		if (n.depths[at] >= max_depth)
 			continue;
-		ret[read++] = (struct tw_slice){.start_ns = c.start_ns,
+		*to++ = (struct tw_slice){.start_ns = c.start_ns,
 		        .dur_ns = c.dur_ns,
 		        .cpu_ns = cpu_ns ? cpu_ns[i] : -1,
 		        .method = indexes[c.sym - 1],
 		        .depth = n.depths[at]};
 	}
-	r->at = at;
-	return read;
+	r->at = (uint32_t)at;
+	return (uint32_t)(to - ret);
 }
 
 static uint32_t read_nest(
