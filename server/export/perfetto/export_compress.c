@@ -6,8 +6,97 @@
 #include "server/base/thread/parallel.h"
 #include "server/export/perfetto/export_plan.h"
 
-enum { IN_BYTES = 256 << 10, ZSTD_LEVEL = 3, GZIP_LEVEL = 6, GZIP_WRAP = 15 + 16 };
+enum { ZSTD_LEVEL = 3, ZLIB_LEVEL = 6, ZLIB_WRAP = 15, NO_WRAP = -15, FLUSH_BYTES = 16 };
 enum { FIELD_ZLIB = 50, FIELD_ZSTD = 133 };
+
+/* --- batches --- */
+
+/* DEFLATE: blocks of a deflate stream, none of them its last. */
+enum format { FORMAT_ZLIB, FORMAT_ZSTD, FORMAT_DEFLATE };
+
+struct batch { /* bytes that are compressed together */
+	const uint8_t *p;
+	size_t n;
+	uint8_t *packed; /* NULL: out of memory */
+	size_t len;
+	uint32_t crc; /* DEFLATE: of the bytes */
+};
+
+struct batches {
+	struct batch each[TW_PARALLEL_MAX];
+	unsigned n;
+	_Atomic unsigned next;
+	enum format format;
+};
+
+static bool pack_zlib(struct batch *f, enum format format)
+{
+	const bool ends = format == FORMAT_ZLIB;
+	z_stream z = {.avail_in = (uInt)f->n};
+	size_t cap;
+	int rc = Z_MEM_ERROR;
+
+	tw_zlib_memory(&z);
+	if (deflateInit2(&z, ZLIB_LEVEL, Z_DEFLATED, ends ? ZLIB_WRAP : NO_WRAP, 8,
+	            Z_DEFAULT_STRATEGY) != Z_OK)
+		return false;
+	cap = deflateBound(&z, f->n) + FLUSH_BYTES;
+	f->packed = tw_mem_alloc(cap, 1);
+	z.next_in = (uint8_t *)(uintptr_t)f->p; /* zlib only reads it */
+	z.next_out = f->packed;
+	z.avail_out = (uInt)cap;
+	if (f->packed)
+		rc = deflate(&z, ends ? Z_FINISH : Z_SYNC_FLUSH);
+	f->len = cap - z.avail_out;
+	if (!ends)
+		f->crc = (uint32_t)crc32(0, f->p, (uInt)f->n);
+	(void)deflateEnd(&z);
+	return rc == (ends ? Z_STREAM_END : Z_OK);
+}
+
+static bool pack_zstd(struct batch *f)
+{
+	ZSTD_CCtx *z = ZSTD_createCCtx_advanced(tw_zstd_memory());
+	const size_t cap = ZSTD_compressBound(f->n);
+
+	f->packed = tw_mem_alloc(cap, 1);
+	f->len = z && f->packed ? ZSTD_compressCCtx(z, f->packed, cap, f->p, f->n, ZSTD_LEVEL) : 0;
+	(void)ZSTD_freeCCtx(z);
+	return f->len && !ZSTD_isError(f->len);
+}
+
+static void pack_some(void *arg)
+{
+	struct batches *all = arg;
+	unsigned at;
+
+	while ((at = atomic_fetch_add(&all->next, 1)) < all->n) {
+		struct batch *f = &all->each[at];
+		const bool packed =
+		        all->format == FORMAT_ZSTD ? pack_zstd(f) : pack_zlib(f, all->format);
+
+		if (!packed) {
+			tw_mem_free(f->packed);
+			f->packed = NULL;
+		}
+	}
+}
+
+/* Compresses the batches in parallel and appends them by `put`. */
+static enum tw_status pack_batches(struct batches *all,
+        enum tw_status (*put)(const struct batches *all, unsigned i, struct tw_buf *out),
+        struct tw_buf *out)
+{
+	enum tw_status st = TW_OK;
+
+	tw_parallel_for(all->n, pack_some, all);
+	for (unsigned i = 0; i < all->n; i++) {
+		if (st == TW_OK)
+			st = all->each[i].packed ? put(all, i, out) : TW_NOMEM;
+		tw_mem_free(all->each[i].packed);
+	}
+	return st;
+}
 
 /* --- packets --- */
 
@@ -32,59 +121,14 @@ static size_t whole_packets(const uint8_t *p, size_t len)
 	return taken ? taken : len;
 }
 
-struct batch { /* packets that are compressed together */
-	const uint8_t *p;
-	size_t n;
-	uint8_t *packed; /* NULL: out of memory */
-	size_t len;
-};
-
-struct batches {
-	struct batch each[TW_PARALLEL_MAX];
-	unsigned n;
-	_Atomic unsigned next;
-	bool zstd;
-};
-
-static bool pack(struct batch *f, bool zstd, size_t cap)
+static enum tw_status put_packet(const struct batches *all, unsigned i, struct tw_buf *out)
 {
-	uLongf len = cap;
-
-	if (zstd) {
-		f->len = ZSTD_compress(f->packed, cap, f->p, f->n, ZSTD_LEVEL);
-		return !ZSTD_isError(f->len);
-	}
-	if (compress2(f->packed, &len, f->p, f->n, GZIP_LEVEL) != Z_OK)
-		return false;
-	f->len = len;
-	return true;
-}
-
-static void pack_some(void *arg)
-{
-	struct batches *all = arg;
-	unsigned at;
-
-	while ((at = atomic_fetch_add(&all->next, 1)) < all->n) {
-		struct batch *f = &all->each[at];
-		size_t cap = all->zstd ? ZSTD_compressBound(f->n) : compressBound(f->n);
-
-		f->packed = tw_mem_alloc(cap, 1);
-		if (f->packed && !pack(f, all->zstd, cap)) {
-			tw_mem_free(f->packed);
-			f->packed = NULL;
-		}
-	}
-}
-
-static enum tw_status put_batch(const struct batch *f, bool zstd, struct tw_buf *out)
-{
-	uint32_t tag = (uint32_t)(zstd ? FIELD_ZSTD : FIELD_ZLIB) << 3 | 2;
+	const struct batch *f = &all->each[i];
+	const int field = all->format == FORMAT_ZSTD ? FIELD_ZSTD : FIELD_ZLIB;
 	uint8_t head[16];
-	size_t n = (size_t)(tw_put_varint(tw_put_varint(head, tag), f->len) - head);
+	size_t n = (size_t)(tw_put_varint(tw_put_varint(head, (uint64_t)field << 3 | 2), f->len) -
+	                    head);
 
-	if (!f->packed)
-		return TW_NOMEM;
 	(void)tw_buf_add_u8(out, 0x0A);
 	(void)tw_buf_add_varint(out, n + f->len);
 	(void)tw_buf_add(out, head, n);
@@ -94,8 +138,8 @@ static enum tw_status put_batch(const struct batch *f, bool zstd, struct tw_buf 
 enum tw_status tw_compress_packets(
         struct tw_buf *loose, size_t least, bool zstd, struct tw_buf *out)
 {
-	struct batches all = {.zstd = zstd};
-	enum tw_status st = TW_OK;
+	struct batches all = {.format = zstd ? FORMAT_ZSTD : FORMAT_ZLIB};
+	enum tw_status st;
 	size_t at = 0;
 
 	while (all.n < TW_PARALLEL_MAX && loose->len - at >= least) {
@@ -105,12 +149,7 @@ enum tw_status tw_compress_packets(
 		f->n = whole_packets(f->p, loose->len - at);
 		at += f->n;
 	}
-	tw_parallel_for(all.n, pack_some, &all);
-	for (unsigned i = 0; i < all.n; i++) {
-		if (st == TW_OK)
-			st = put_batch(&all.each[i], zstd, out);
-		tw_mem_free(all.each[i].packed);
-	}
+	st = pack_batches(&all, put_packet, out);
 	memmove(loose->data, loose->data + at, loose->len - at);
 	loose->len -= at;
 	return st;
@@ -120,81 +159,112 @@ enum tw_status tw_compress_packets(
 
 struct compressor {
 	struct tw_pull inner;
-	ZSTD_CCtx *zstd;
-	z_stream gzip;
-	bool have_gzip;
-	uint8_t *in;
-	size_t n, at;
-	bool begun;         /* output has begun: until then every input is flushed */
-	bool over, flushed; /* the input has ended; the compressed output has ended */
+	ZSTD_CCtx *zstd; /* NULL: gzip */
+	uint8_t *in;     /* as many batches as are compressed at once */
+	size_t n, cap;
+	struct tw_buf out;
+	size_t taken;        /* of out */
+	bool begun;          /* output has begun: until then every input is flushed */
+	bool over;           /* the input has ended */
+	uint32_t crc, bytes; /* gzip: of the input so far */
 };
 
 static enum tw_status fill(struct compressor *z, struct tw_err *err)
 {
-	enum tw_status st;
+	const size_t enough = z->begun ? z->cap : 1;
+	enum tw_status st = TW_OK;
 
-	if (z->at < z->n || z->over)
-		return TW_OK;
-	z->at = 0;
-	st = z->inner.read(z->inner.arg, z->in, IN_BYTES, &z->n, err);
-	z->over = st == TW_OK && z->n == 0;
+	z->n = 0;
+	while (st == TW_OK && z->n < enough && !z->over) {
+		size_t n = 0;
+
+		st = z->inner.read(z->inner.arg, z->in + z->n, z->cap - z->n, &n, err);
+		z->over = st == TW_OK && n == 0;
+		z->n += n;
+	}
 	return st;
 }
 
-static enum tw_status deflate_some(
-        struct compressor *z, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
+static enum tw_status put_blocks(const struct batches *all, unsigned i, struct tw_buf *out)
 {
-	int rc;
-
-	z->gzip.next_in = z->in + z->at;
-	z->gzip.avail_in = (uInt)(z->n - z->at);
-	z->gzip.next_out = out;
-	z->gzip.avail_out = (uInt)(cap < UINT32_MAX ? cap : UINT32_MAX);
-	*ret_n = z->gzip.avail_out;
-	rc = deflate(&z->gzip, z->over ? Z_FINISH : z->begun ? Z_NO_FLUSH : Z_SYNC_FLUSH);
-	if (rc == Z_STREAM_ERROR)
-		return tw_oom(err);
-	z->at = z->n - z->gzip.avail_in;
-	*ret_n -= z->gzip.avail_out;
-	z->flushed = rc == Z_STREAM_END;
-	return TW_OK;
+	return tw_buf_add(out, all->each[i].packed, all->each[i].len);
 }
 
-/* NOLINTBEGIN(readability-non-const-parameter) out is written through `to` */
-static enum tw_status zstd_some(
-        struct compressor *z, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
+/* One member, although several could be compressed without combining them: Perfetto allocates 32
+ * MiB for each. */
+static enum tw_status compress_gzip(struct compressor *z)
 {
-	ZSTD_inBuffer in = {z->in, z->n, z->at};
-	ZSTD_outBuffer to = {out, cap, 0};
-	ZSTD_EndDirective how = z->begun ? ZSTD_e_continue : ZSTD_e_flush;
-	size_t left = ZSTD_compressStream2(z->zstd, &to, &in, z->over ? ZSTD_e_end : how);
+	static const uint8_t head[] = {0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3};
+	static const uint8_t last_block[] = {3, 0};
+	struct batches all = {.format = FORMAT_DEFLATE};
+	enum tw_status st;
 
-	if (ZSTD_isError(left))
-		return tw_oom(err);
-	z->at = in.pos;
-	z->flushed = z->over && left == 0;
-	*ret_n = to.pos;
+	if (!z->begun)
+		(void)tw_buf_add(&z->out, head, sizeof head);
+	for (size_t at = 0; at < z->n; at += TW_BATCH_BYTES) {
+		const size_t left = z->n - at;
+
+		all.each[all.n++] = (struct batch){
+		        .p = z->in + at, .n = left < TW_BATCH_BYTES ? left : TW_BATCH_BYTES};
+	}
+	st = pack_batches(&all, put_blocks, &z->out);
+	for (unsigned i = 0; i < all.n; i++)
+		z->crc = (uint32_t)crc32_combine(z->crc, all.each[i].crc, (z_off_t)all.each[i].n);
+	z->bytes += (uint32_t)z->n; /* modulo 2^32, as gzip stores it */
+	if (z->over) {
+		(void)tw_buf_add(&z->out, last_block, sizeof last_block);
+		(void)tw_buf_add_u32le(&z->out, z->crc);
+		(void)tw_buf_add_u32le(&z->out, z->bytes);
+	}
+	return st == TW_OK ? tw_buf_status(&z->out) : st;
+}
+
+static enum tw_status compress_zstd(struct compressor *z)
+{
+	const size_t step = ZSTD_CStreamOutSize();
+	const ZSTD_EndDirective how = z->over    ? ZSTD_e_end
+	                              : z->begun ? ZSTD_e_continue
+	                                         : ZSTD_e_flush;
+	ZSTD_inBuffer in = {z->in, z->n, 0};
+	size_t left;
+
+	do {
+		ZSTD_outBuffer to;
+
+		if (tw_buf_reserve(&z->out, step) != TW_OK)
+			return TW_NOMEM;
+		to = (ZSTD_outBuffer){z->out.data + z->out.len, step, 0};
+		left = ZSTD_compressStream2(z->zstd, &to, &in, how);
+		if (ZSTD_isError(left))
+			return TW_NOMEM;
+		z->out.len += to.pos;
+	} while (in.pos < in.size || (how != ZSTD_e_continue && left));
 	return TW_OK;
 }
-/* NOLINTEND(readability-non-const-parameter) */
 
 static enum tw_status read_compressed(
         void *arg, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
 {
 	struct compressor *z = arg;
-	enum tw_status st = TW_OK;
-	size_t n = 0;
+	size_t n;
 
-	while (st == TW_OK && n == 0 && !z->flushed) {
-		st = fill(z, err);
-		if (st == TW_OK && z->zstd)
-			st = zstd_some(z, out, cap, &n, err);
-		else if (st == TW_OK)
-			st = deflate_some(z, out, cap, &n, err);
+	while (z->taken == z->out.len && !z->over) {
+		enum tw_status st = fill(z, err);
+
+		if (st != TW_OK)
+			return st;
+		tw_buf_clear(&z->out);
+		z->taken = 0;
+		if ((z->zstd ? compress_zstd(z) : compress_gzip(z)) != TW_OK)
+			return tw_oom(err);
+		z->begun = true;
 	}
-	z->begun = z->begun || n > 0;
+	n = z->out.len - z->taken < cap ? z->out.len - z->taken : cap;
+	if (n)
+		memcpy(out, z->out.data + z->taken, n);
+	z->taken += n;
 	*ret_n = n;
-	return st;
+	return TW_OK;
 }
 
 static void free_compressor(void *arg)
@@ -203,23 +273,16 @@ static void free_compressor(void *arg)
 
 	z->inner.free(z->inner.arg);
 	(void)ZSTD_freeCCtx(z->zstd);
-	if (z->have_gzip)
-		(void)deflateEnd(&z->gzip);
 	tw_mem_free(z->in);
+	tw_buf_done(&z->out);
 	tw_mem_free(z);
 }
 
-static bool start(struct compressor *z, enum tw_perfetto_compression how)
+static bool start_zstd(struct compressor *z)
 {
-	if (how == TW_PERFETTO_ZSTD) {
-		z->zstd = ZSTD_createCCtx_advanced(tw_zstd_memory());
-		return z->zstd && !ZSTD_isError(ZSTD_CCtx_setParameter(
-		                          z->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL));
-	}
-	tw_zlib_memory(&z->gzip);
-	z->have_gzip = deflateInit2(&z->gzip, GZIP_LEVEL, Z_DEFLATED, GZIP_WRAP, 8,
-	                       Z_DEFAULT_STRATEGY) == Z_OK;
-	return z->have_gzip;
+	z->zstd = ZSTD_createCCtx_advanced(tw_zstd_memory());
+	return z->zstd &&
+	       !ZSTD_isError(ZSTD_CCtx_setParameter(z->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL));
 }
 
 enum tw_status tw_compress_open(struct tw_pull inner, enum tw_perfetto_compression how,
@@ -232,8 +295,10 @@ enum tw_status tw_compress_open(struct tw_pull inner, enum tw_perfetto_compressi
 		return tw_oom(err);
 	}
 	z->inner = inner;
-	z->in = tw_mem_alloc(IN_BYTES, 1);
-	if (!z->in || !start(z, how)) {
+	z->cap = (size_t)TW_BATCH_BYTES * (how == TW_PERFETTO_ZSTD ? 1 : tw_parallel_threads());
+	z->in = tw_mem_alloc(z->cap, 1);
+	tw_buf_init(&z->out, 4 * z->cap);
+	if (!z->in || (how == TW_PERFETTO_ZSTD && !start_zstd(z))) {
 		free_compressor(z);
 		return tw_oom(err);
 	}

@@ -76,8 +76,8 @@ enum { TW_BATCH_BYTES = 384 << 10 };
 enum tw_status tw_compress_packets(
         struct tw_buf *loose, size_t least, bool zstd, struct tw_buf *out);
 
-/* The bytes of inner as one gzip member or zstd frame.  Takes ownership of inner, also on
- * failure. */
+/* The bytes of inner as one gzip member, compressed in parallel, or one zstd frame.  Takes
+ * ownership of inner, also on failure. */
 enum tw_status tw_compress_open(struct tw_pull inner, enum tw_perfetto_compression how,
         struct tw_pull *ret, struct tw_err *err) TW_MUST_USE;
 

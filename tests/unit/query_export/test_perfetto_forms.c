@@ -13,6 +13,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "decoder/base/unzip.h"
 #include "decoder/limits.h"
 #include "decoder/trace/builder.h"
 #include "server/base/thread/parallel.h"
@@ -209,12 +210,99 @@ static void test_groups(void **state)
 	tw_buf_done(&all);
 }
 
+/* --- a compressed file --- */
+
+struct source { /* bytes, in pieces of odd sizes */
+	const struct tw_buf *b;
+	size_t at;
+};
+
+static enum tw_status read_source(
+        void *arg, uint8_t *out, size_t cap, size_t *ret_n, struct tw_err *err)
+{
+	struct source *s = arg;
+	size_t n = s->b->len - s->at;
+
+	(void)err;
+	n = n < 70001 ? n : 70001;
+	n = n < cap ? n : cap;
+	if (n)
+		memcpy(out, s->b->data + s->at, n);
+	s->at += n;
+	*ret_n = n;
+	return TW_OK;
+}
+
+static void free_source(void *arg)
+{
+	(void)arg;
+}
+
+static enum tw_status add_bytes(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	(void)err;
+	return tw_buf_add(arg, p, n);
+}
+
+/* One gzip member or zstd frame, with any number of threads. */
+static void test_compressed(void **state)
+{
+	const struct tw_limits limits = tw_limits_default();
+	struct tw_buf all;
+
+	(void)state;
+	tw_buf_init(&all, SIZE_MAX / 2);
+	for (uint32_t i = 0; i < 500000; i++)
+		assert_int_equal(tw_buf_add_u32le(&all, i * i >> 7), TW_OK);
+	for (unsigned i = 0; i < 6; i++) {
+		const bool zstd = i & 1;
+		struct source source = {&all, 0};
+		struct tw_arena *a = tw_arena_new(64 << 20);
+		enum tw_unzip_end end = TW_UNZIP_DAMAGED;
+		static uint8_t piece[50001];
+		struct tw_unzip *u;
+		struct tw_pull pull;
+		struct tw_buf packed, back;
+		size_t n = 0;
+
+		tw_parallel_set_cores(1 + i / 2);
+		tw_buf_init(&packed, SIZE_MAX / 2);
+		tw_buf_init(&back, SIZE_MAX / 2);
+		u = tw_unzip_new(a, &limits, add_bytes, &back);
+		assert_int_equal(
+		        tw_compress_open((struct tw_pull){read_source, free_source, &source},
+		                zstd ? TW_PERFETTO_ZSTD : TW_PERFETTO_GZIP, &pull, NULL),
+		        TW_OK);
+		do {
+			assert_int_equal(pull.read(pull.arg, piece, sizeof piece, &n, NULL), TW_OK);
+			if (n)
+				assert_int_equal(tw_buf_add(&packed, piece, n), TW_OK);
+		} while (n);
+		assert_int_equal(tw_unzip_push(u, packed.data, packed.len, NULL), TW_OK);
+		assert_int_equal(tw_unzip_finish(u, &end, NULL), TW_OK);
+		assert_int_equal(end, TW_UNZIP_COMPLETE);
+		assert_string_equal(tw_unzip_kinds(u), zstd ? "zstd" : "gzip");
+		assert_true(back.len == all.len && memcmp(back.data, all.data, all.len) == 0);
+		assert_in_range(packed.len, 1, all.len - 1);
+		if (!zstd) /* the size that the only member states */
+			assert_int_equal(tw_u32le(packed.data + packed.len - 4), all.len);
+		pull.free(pull.arg);
+		tw_unzip_free(u);
+		tw_arena_free(a);
+		tw_buf_done(&packed);
+		tw_buf_done(&back);
+	}
+	tw_parallel_set_cores(0);
+	tw_buf_done(&all);
+}
+
 /* --- lack of memory --- */
 
 static void test_no_memory(void **state)
 {
 	const struct tw_perfetto_options forms[] = {{0}, {.form = TW_PERFETTO_TAR},
-	        {.compression = TW_PERFETTO_PACKETS}, {.compression = TW_PERFETTO_GZIP}};
+	        {.compression = TW_PERFETTO_PACKETS}, {.compression = TW_PERFETTO_GZIP},
+	        {.compression = TW_PERFETTO_ZSTD}};
 	struct system_shape s = merged_usual();
 	struct tw_perfetto_source source;
 	struct merged x;
@@ -357,6 +445,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_range),
         cmocka_unit_test(test_tar),
         cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_compressed),
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_sample),
 };
