@@ -51,24 +51,23 @@ struct tw_event {
 	bool any_order; /* the format does not order its calls: sorting them is not a repair */
 };
 
-/* Finished calls of one track, without CPU time, whose records follow each other in the input. */
-struct tw_call_run {
+/* Finished calls without CPU time, whose records follow each other in the input. */
+struct tw_call_batch {
 	const int64_t *start_ns, *dur_ns;
-	const uint32_t *syms;
+	const uint32_t *tracks, *syms;
 	size_t n;
-	uint32_t track;
 	uint32_t record_bytes;
 	uint64_t offset; /* of the first record */
 };
 
 /* One of the calls. */
-static inline struct tw_event tw_call_run_event(const struct tw_call_run *c, size_t i)
+static inline struct tw_event tw_call_batch_event(const struct tw_call_batch *c, size_t i)
 {
 	return (struct tw_event){.ts_ns = c->start_ns[i],
 	        .dur_ns = c->dur_ns[i],
 	        .cpu_ns = -1,
 	        .offset = c->offset + i * c->record_bytes,
-	        .track = c->track,
+	        .track = c->tracks[i],
 	        .sym = c->syms[i],
 	        .kind = TW_EV_SLICE};
 }
@@ -98,7 +97,7 @@ struct tw_sink_ops {
 	        struct tw_sink *s, const struct tw_event *ev, size_t n, struct tw_err *err);
 	/* The same for calls, which take less time.  NULL: pass them as events. */
 	enum tw_status (*calls)(
-	        struct tw_sink *s, const struct tw_call_run *calls, struct tw_err *err);
+	        struct tw_sink *s, const struct tw_call_batch *calls, struct tw_err *err);
 	/* pid 0: the trace's own process.  First name wins. */
 	void (*thread_name)(struct tw_sink *s, uint32_t pid, uint64_t tid, struct tw_str name);
 	/* The process of a thread whose track was requested by id only (pid 0).  The first call

@@ -14,6 +14,8 @@
 #include "decoder/base/hash.h"
 
 enum { DIRECT_IDS = 1 << 23, ARENA_SHARE = 4 };
+/* Fewer calls of one track are taken one by one. */
+enum { FEW_CALLS = 8 };
 /* A quarter of the arena is for names only, and its last bytes for the shared name of all names
  * that do not fit. */
 enum { NAMES_SHARE = 4, LAST_ROOM = 64 };
@@ -724,31 +726,47 @@ static enum tw_status sink_events(
 	return b->status == TW_OK ? TW_OK : tw_builder_fail(b, err);
 }
 
-/* Takes calls from number `from` on that may need special cases.  Returns their number. */
-static size_t take_any_calls(struct tw_builder *b, const struct tw_call_run *calls, size_t from)
+/* The number of calls from number `from` on that are of one track, at most TW_CALLS_AT_ONCE. */
+static size_t run_of(const struct tw_call_batch *calls, size_t from)
 {
-	size_t n = 0;
+	const size_t left = calls->n - from;
+	const size_t most = left < TW_CALLS_AT_ONCE ? left : TW_CALLS_AT_ONCE;
+	size_t n = 1;
 
-	for (; n < TW_CALLS_AT_ONCE && from + n < calls->n && b->status == TW_OK; n++) {
-		const struct tw_event ev = tw_call_run_event(calls, from + n);
-
-		place_names(b, &ev, 1);
-		take_any_event(b, &ev);
-	}
+	while (n < most && calls->tracks[from + n] == calls->tracks[from])
+		n++;
 	return n;
 }
 
+/* Takes n calls that may need special cases.  plain: their times and names do not. */
+static void take_one_by_one(
+        struct tw_builder *b, const struct tw_call_batch *calls, size_t from, size_t n, bool plain)
+{
+	for (size_t i = from; i < from + n && b->status == TW_OK; i++) {
+		const struct tw_event ev = tw_call_batch_event(calls, i);
+
+		if (plain) {
+			take_event(b, &ev);
+			continue;
+		}
+		place_names(b, &ev, 1);
+		take_any_event(b, &ev);
+	}
+}
+
 static enum tw_status sink_calls(
-        struct tw_sink *s, const struct tw_call_run *calls, struct tw_err *err)
+        struct tw_sink *s, const struct tw_call_batch *calls, struct tw_err *err)
 {
 	struct tw_builder *b = builder_of(s);
-	struct track *t = track_of(b, calls->track);
-	const bool plain = t && !tw_builder_is_moved(b) && !b->cut_sym && !b->left_out_sym;
+	const bool plain = !tw_builder_is_moved(b) && !b->cut_sym && !b->left_out_sym;
 
 	for (size_t i = 0; i < calls->n && b->status == TW_OK;) {
-		const size_t n = plain ? tw_builder_take_calls(b, t, calls, i) : 0;
+		const size_t n = run_of(calls, i);
+		struct track *t = plain && n >= FEW_CALLS ? track_of(b, calls->tracks[i]) : NULL;
 
-		i += n ? n : take_any_calls(b, calls, i);
+		if (!t || !tw_builder_take_calls(b, t, calls, i, n))
+			take_one_by_one(b, calls, i, n, plain);
+		i += n;
 	}
 	return b->status == TW_OK ? TW_OK : tw_builder_fail(b, err);
 }

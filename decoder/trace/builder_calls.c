@@ -79,24 +79,21 @@ static bool is_open(const struct track *t)
 	return t->n > 0 && !t->cpu_ns && t->records.base_ns <= TW_MAX_NS - (int64_t)TW_RECORD_SPAN;
 }
 
-TW_NEWER_CPU size_t tw_builder_take_calls(
-        struct tw_builder *b, struct track *t, const struct tw_call_run *c, size_t from)
+TW_NEWER_CPU bool tw_builder_take_calls(
+        struct tw_builder *b, struct track *t, const struct tw_call_batch *c, size_t from, size_t n)
 {
 	const uint64_t left_in_all = b->limits.max_slices - b->slices;
 	const uint64_t left = left_in_all < t->cap - t->n ? left_in_all : t->cap - t->n;
-	struct block block = {.start_ns = c->start_ns + from,
+	const struct block block = {.start_ns = c->start_ns + from,
 	        .dur_ns = c->dur_ns + from,
 	        .syms = c->syms + from,
-	        .n = c->n - from < TW_CALLS_AT_ONCE ? c->n - from : TW_CALLS_AT_ONCE,
+	        .n = n,
 	        .offset = c->offset + from * c->record_bytes,
 	        .record_bytes = c->record_bytes};
 
-	if (block.n > left)
-		block.n = left;
-	if (block.n == 0 || !is_open(t) ||
-	        block.offset + block.n * block.record_bytes >= TW_OFFSET_UNKNOWN ||
+	if (n > left || !is_open(t) || block.offset + n * block.record_bytes >= TW_OFFSET_UNKNOWN ||
 	        !are_plain(b, t, &block))
-		return 0;
+		return false;
 	store(b, t, &block);
-	return block.n;
+	return true;
 }

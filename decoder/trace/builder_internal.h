@@ -275,11 +275,11 @@ void tw_builder_repair(struct tw_builder *b, enum tw_repair what, uint64_t offse
  * in the input. */
 enum tw_status tw_builder_record(struct tw_builder *b, struct track *t, const struct call *c,
         int64_t cpu_ns, uint64_t offset);
-/* Adds calls from number `from` on, at most TW_CALLS_AT_ONCE.  Returns their number; 0 if one of
- * them may need a special case (tw_builder_record). */
-enum { TW_CALLS_AT_ONCE = 256 };
-size_t tw_builder_take_calls(
-        struct tw_builder *b, struct track *t, const struct tw_call_run *c, size_t from);
+/* Adds n calls of the track, from number `from` on.  False, and none is added: one of them may need
+ * a special case (tw_builder_record). */
+enum { TW_CALLS_AT_ONCE = 256 }; /* at most */
+bool tw_builder_take_calls(struct tw_builder *b, struct track *t, const struct tw_call_batch *c,
+        size_t from, size_t n);
 /* Changes t->cap, which is at least t->n.  False: b->status is set. */
 bool tw_builder_resize_records(struct tw_builder *b, struct track *t, uint64_t cap);
 void tw_builder_free_records(struct track *t);

@@ -81,7 +81,7 @@ struct btrace2 {
 	unsigned n_batch;
 	struct tw_event batch[BATCH];
 	int64_t start_ns[BATCH], dur_ns[BATCH]; /* of calls that are passed on together */
-	uint32_t syms[BATCH];
+	uint32_t call_tracks[BATCH], syms[BATCH];
 	uint32_t tracks[TIDS]; /* sink handle by tid; 0 none yet */
 	struct {
 		uint32_t id_plus_1, sym;
@@ -322,44 +322,42 @@ static bool has_none_held(const struct btrace2 *s)
 	return s->zeros == 0 && s->n_late == 0 && !s->has_ahead && !s->tail_found;
 }
 
-/* Passes on calls of one track.  The events before them were passed on. */
-static enum tw_status emit_calls(struct btrace2 *s, const struct tw_call_run *c, struct tw_err *err)
+/* Passes on calls.  The events before them were passed on. */
+static enum tw_status emit_calls(
+        struct btrace2 *s, const struct tw_call_batch *c, struct tw_err *err)
 {
 	if (s->sink->ops->calls)
 		return s->sink->ops->calls(s->sink, c, err);
 	for (size_t i = 0; i < c->n; i++)
-		s->batch[i] = tw_call_run_event(c, i);
+		s->batch[i] = tw_call_batch_event(c, i);
 	s->n_batch = (unsigned)c->n;
 	return flush(s, err);
 }
 
-/* Reads and passes on records of the usual kind: of one thread, within the recording, in time
- * order, of known methods, up to BATCH of them.  *ret_used: their bytes. */
+/* Reads and passes on records of the usual kind: of known threads and methods, within the
+ * recording, in time order, up to BATCH of them.  *ret_used: their bytes. */
 static enum tw_status read_plain(
         struct btrace2 *s, const uint8_t *p, size_t n, size_t *ret_used, struct tw_err *err)
 {
 	const int64_t session_ns = s->session_ns;
 	const int64_t most_ns = session_ns - LATE_NS + (MOD45 - 1);
-	const uint32_t tid = (uint32_t)(tw_u64le(p + 8) >> 23) & 0x7FFF;
 	const size_t most = n / RECORD < BATCH ? n / RECORD : BATCH;
 	int64_t max_end_ns = s->max_end_ns;
 	size_t i = 0;
 	enum tw_status st;
 
 	*ret_used = 0;
-	if (!s->tracks[tid])
-		return TW_OK;
 	for (; i < most; i++, p += RECORD) {
 		uint64_t a = tw_u64le(p);
 		uint64_t b = tw_u64le(p + 8);
 		int64_t dur = (int64_t)((a & 0x7FFFF) << 26 | b >> 38);
 		int64_t begin = (int64_t)(a >> 19);
 		int64_t end = begin + dur;
+		uint32_t track = s->tracks[b >> 23 & 0x7FFF];
 		uint32_t method = (uint32_t)b & 0x7FFFFF;
 		uint32_t slot = method & (METHOD_CACHE - 1);
 
-		if (b == 0 || ((uint32_t)(b >> 23) & 0x7FFF) != tid || begin <= session_ns ||
-		        end > most_ns ||
+		if (b == 0 || track == 0 || begin <= session_ns || end > most_ns ||
 		        (uint64_t)(end - (max_end_ns - LATE_NS)) > LATE_NS + FAR_AHEAD_NS ||
 		        s->methods[slot].id_plus_1 != method + 1)
 			break;
@@ -367,6 +365,7 @@ static enum tw_status read_plain(
 			max_end_ns = end;
 		s->start_ns[i] = begin;
 		s->dur_ns[i] = dur;
+		s->call_tracks[i] = track;
 		s->syms[i] = s->methods[slot].sym;
 	}
 	if (i == 0)
@@ -377,11 +376,11 @@ static enum tw_status read_plain(
 	*ret_used = i * RECORD;
 	st = flush(s, err);
 	return st == TW_OK ? emit_calls(s,
-	                             &(struct tw_call_run){.start_ns = s->start_ns,
+	                             &(struct tw_call_batch){.start_ns = s->start_ns,
 	                                     .dur_ns = s->dur_ns,
+	                                     .tracks = s->call_tracks,
 	                                     .syms = s->syms,
 	                                     .n = i,
-	                                     .track = s->tracks[tid],
 	                                     .record_bytes = RECORD,
 	                                     .offset = s->offset},
 	                             err)

@@ -688,26 +688,27 @@ static void draw_calls(struct tw_event *ev, uint64_t seed)
 	}
 }
 
-/* Passes on the calls that begin at `ev` and are of one track, at most n.  Returns their number. */
-static size_t pass_run(struct tw_sink *s, const struct tw_event *ev, size_t n)
+/* Passes on n calls. */
+static void pass_calls(struct tw_sink *s, const struct tw_event *ev, size_t n)
 {
 	int64_t start_ns[BATCHED];
 	int64_t dur_ns[BATCHED];
+	uint32_t tracks[BATCHED];
 	uint32_t syms[BATCHED];
-	struct tw_call_run run = {start_ns, dur_ns, syms, 0, ev->track, 1, ev->offset};
+	const struct tw_call_batch calls = {start_ns, dur_ns, tracks, syms, n, 1, ev->offset};
 
-	for (; run.n < n && ev[run.n].track == ev->track; run.n++) {
-		start_ns[run.n] = ev[run.n].ts_ns;
-		dur_ns[run.n] = ev[run.n].dur_ns;
-		syms[run.n] = ev[run.n].sym;
+	for (size_t i = 0; i < n; i++) {
+		start_ns[i] = ev[i].ts_ns;
+		dur_ns[i] = ev[i].dur_ns;
+		tracks[i] = ev[i].track;
+		syms[i] = ev[i].sym;
 	}
-	assert_int_equal(s->ops->calls(s, &run, NULL), TW_OK);
-	return run.n;
+	assert_int_equal(s->ops->calls(s, &calls, NULL), TW_OK);
 }
 
 /* The first thread also has a call without an end, the second one without a begin. */
 static void report_calls(
-        struct reported *ret, const struct tw_event *ev, uint64_t max_slices, bool in_runs)
+        struct reported *ret, const struct tw_event *ev, uint64_t max_slices, bool together)
 {
 	const struct tw_event open = {.cpu_ns = -1, .track = 1, .sym = 1, .kind = TW_EV_BEGIN};
 	const struct tw_event outer = {.ts_ns = 4000,
@@ -728,11 +729,10 @@ static void report_calls(
 	for (uint32_t i = 1; i <= BATCH_SYMS; i++)
 		assert_int_equal(s->ops->method(s, i), i);
 	assert_int_equal(s->ops->events(s, &open, 1, NULL), TW_OK);
-	for (size_t i = 0; i < BATCHED;)
-		if (in_runs)
-			i += pass_run(s, ev + i, BATCHED - i);
-		else
-			assert_int_equal(s->ops->events(s, ev + i++, 1, NULL), TW_OK);
+	if (together)
+		pass_calls(s, ev, BATCHED);
+	for (size_t i = 0; i < BATCHED && !together; i++)
+		assert_int_equal(s->ops->events(s, ev + i, 1, NULL), TW_OK);
 	if (max_slices == BATCHED)
 		assert_int_equal(s->ops->events(s, &outer, 1, NULL), TW_OK);
 	reported_init(ret);
@@ -740,7 +740,7 @@ static void report_calls(
 	assert_null(tw_builder_free(b));
 }
 
-/* A run of calls gives the same trace as its calls one by one. */
+/* Calls that are passed on together give the same trace as one by one. */
 static void test_calls(void **state)
 {
 	static struct tw_event ev[BATCHED];
@@ -749,14 +749,14 @@ static void test_calls(void **state)
 	for (uint64_t seed = 1; seed <= 20; seed++) {
 		const uint64_t max_slices = seed % 4 ? BATCHED : BATCHED / 3;
 		struct reported single;
-		struct reported runs;
+		struct reported together;
 
 		draw_calls(ev, seed);
 		report_calls(&single, ev, max_slices, false);
-		report_calls(&runs, ev, max_slices, true);
-		assert_true(tw_str_eq(tw_buf_str(&single.bytes), tw_buf_str(&runs.bytes)));
+		report_calls(&together, ev, max_slices, true);
+		assert_true(tw_str_eq(tw_buf_str(&single.bytes), tw_buf_str(&together.bytes)));
 		reported_done(&single);
-		reported_done(&runs);
+		reported_done(&together);
 	}
 }
 
