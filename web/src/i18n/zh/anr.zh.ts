@@ -73,7 +73,7 @@ const zh = {
 	'blocks {victims} {victims2}': '阻塞 {victims} {victims2}',
 	'thread': '个线程',
 	'threads': '个线程',
-	'of {holder}': '由 {holder} 持有',
+	'held by {holder}': '由 {holder} 持有',
 	'kernel: {channel}': '内核：{channel}',
 	'no stack': '没有堆栈',
 	'Show in the chart': '在图中显示',
