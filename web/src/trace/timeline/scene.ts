@@ -90,16 +90,16 @@ export class Scene {
 	private last: { picture: Picture; labels: Label[]; image: ImageData } | null = null;
 	private cursor: number | null = null; // time under the pointer
 	private overlaid = false; // something is on the canvas over the calls
-	private asked = 0;
+	private hoverId = 0;
 	private question = 0; // counts down: requests of the pointer count up
 	private answers = new Map<number, (m: FromWorker) => void>();
 	private hovering: { tid: number } | null = null;
 
 	constructor(trace: string, project: string, readonly whole: Span, readonly tiles: Tiles, private on: SceneEvents) {
 		this.view = whole;
-		this.worker.onmessage = (m) => this.hear(m.data as FromWorker);
+		this.worker.onmessage = (m) => this.receive(m.data as FromWorker);
 		this.worker.onerror = (e) => this.on.failed(null, { code: 'internal', status: 0, message: e.message || 'The timeline\'s worker did not start.' });
-		this.opening = (tids) => this.say({ kind: 'open', trace, project, tids });
+		this.opening = (tids) => this.post({ kind: 'open', trace, project, tids });
 	}
 
 	/** Pixels of the screen for one of CSS: 1.25 where the page is zoomed so. */
@@ -119,7 +119,7 @@ export class Scene {
 		this.tiles.stop();
 	}
 
-	say(m: ToWorker, transfer: Transferable[] = []): void {
+	post(m: ToWorker, transfer: Transferable[] = []): void {
 		this.worker.postMessage(m, transfer);
 	}
 
@@ -127,7 +127,7 @@ export class Scene {
 	list(tid: number | null): void {
 		clearTimeout(this.listing);
 		this.listed = tid;
-		if (tid !== null) this.say({ kind: 'visible', tid, from: this.view.from, to: this.view.to });
+		if (tid !== null) this.post({ kind: 'visible', tid, from: this.view.from, to: this.view.to });
 	}
 
 	private relist(): void {
@@ -139,7 +139,7 @@ export class Scene {
 		const before = this.input;
 		this.input = input;
 		if (before?.opened.join() !== input.opened.join()) this.opening(input.opened);
-		if (before?.focus !== input.focus) this.say({ kind: 'count', tid: input.focus });
+		if (before?.focus !== input.focus) this.post({ kind: 'count', tid: input.focus });
 		if (before?.names !== input.names || before.matches !== input.matches) this.look();
 		this.repaint();
 	}
@@ -153,7 +153,7 @@ export class Scene {
 		if (same.every(Boolean)) return;
 		this.looked = by;
 		if (!same.slice(0, 3).every(Boolean)) this.colors = palette(i.names, dark.value, safe.value);
-		this.say({ kind: 'look', look: { palette: this.colors!, matches: i.matches, background: cssPixel('--chart'),
+		this.post({ kind: 'look', look: { palette: this.colors!, matches: i.matches, background: cssPixel('--chart'),
 			highlight: cssPixel('--hit'), faded: cssPixel('--faded') } });
 		this.repaint();
 	}
@@ -213,13 +213,13 @@ export class Scene {
 		const bytes = picture.width * picture.height * 4;
 		this.spare = this.spare.filter((b) => b.byteLength === bytes);
 		const buffer = this.spare.pop() ?? new ArrayBuffer(bytes);
-		this.say({ kind: 'paint', picture, parts: groups.flatMap((g) => this.partOf(g) ?? []), buffer }, [buffer]);
+		this.post({ kind: 'paint', picture, parts: groups.flatMap((g) => this.partOf(g) ?? []), buffer }, [buffer]);
 		const owners: Owner[] = groups.map((g) => g.thread?.tid ?? '');
 		if (!owners.includes('')) owners.push(''); // bands cover all threads
 		this.tiles.want(this.view, owners);
 	}
 
-	private hear(m: FromWorker): void {
+	private receive(m: FromWorker): void {
 		if (m.kind === 'painted') this.painted(m);
 		else if (m.kind === 'progress') {
 			this.on.progress(m.tid, m);
@@ -231,7 +231,7 @@ export class Scene {
 		else if ((m.kind === 'hit' || m.kind === 'call') && m.id < 0) {
 			this.answers.get(m.id)?.(m);
 			this.answers.delete(m.id);
-		} else if (m.kind === 'hit' && m.id === this.asked && this.hovering)
+		} else if (m.kind === 'hit' && m.id === this.hoverId && this.hovering)
 			this.on.hover(m.hit && { what: 'call', tid: this.hovering.tid, hit: m.hit, about: m.about, called: null });
 	}
 
@@ -430,17 +430,17 @@ export class Scene {
 		return this.input ? groupAt(this.input.layout, y + this.top) : null;
 	}
 
-	private ask<K extends 'hit' | 'call'>(question: (id: number) => ToWorker & { kind: K }): Promise<Extract<FromWorker, { kind: K }>> {
+	private request<K extends 'hit' | 'call'>(question: (id: number) => ToWorker & { kind: K }): Promise<Extract<FromWorker, { kind: K }>> {
 		const id = --this.question;
 		return new Promise((done) => {
 			this.answers.set(id, (m) => done(m as Extract<FromWorker, { kind: K }>));
-			this.say(question(id));
+			this.post(question(id));
 		});
 	}
 
 	/** All that is loaded of a call. */
 	async factsOf(call: CallId): Promise<{ called: Called | null; all: boolean }> {
-		return this.ask((id) => ({ kind: 'call', id, call }));
+		return this.request((id) => ({ kind: 'call', id, call }));
 	}
 
 	/** The item at a point of the canvas, in CSS pixels. */
@@ -453,7 +453,7 @@ export class Scene {
 		const row = group && this.rowAt(group, y);
 		if (row === null || !group?.thread) return null;
 		const { tid } = group.thread;
-		const m = await this.ask((id) => ({ kind: 'hit', id, tid, row, time, chosen: true }));
+		const m = await this.request((id) => ({ kind: 'hit', id, tid, row, time, chosen: true }));
 		return m.hit && { what: 'call', tid, hit: m.hit, about: m.about, called: m.called };
 	}
 
@@ -465,7 +465,7 @@ export class Scene {
 
 	/** Position of the pointer in CSS pixels of the canvas; null: outside. */
 	point(at: { x: number; y: number } | null): void {
-		this.asked++;
+		this.hoverId++;
 		this.hovering = null;
 		this.cursor = at && this.timeAt(at.x);
 		this.drawOver();
@@ -477,7 +477,7 @@ export class Scene {
 		const row = this.rowAt(group, at.y);
 		if (row === null || !group.thread) return this.on.hover(null);
 		this.hovering = { tid: group.thread.tid };
-		this.say({ kind: 'hit', id: this.asked, tid: group.thread.tid, row, time: this.timeAt(at.x) });
+		this.post({ kind: 'hit', id: this.hoverId, tid: group.thread.tid, row, time: this.timeAt(at.x) });
 	}
 
 	/** y: in the list. */

@@ -185,7 +185,7 @@ export function Timeline(p: TimelineProps) {
 	const again = () => {
 		const { tid = null, lanes = false } = broken.current ?? {};
 		news.fail(null);
-		if (tid !== null) scene.say({ kind: 'again', tid });
+		if (tid !== null) scene.post({ kind: 'again', tid });
 		if (lanes) scene.tiles.retry();
 		scene.repaint();
 	};

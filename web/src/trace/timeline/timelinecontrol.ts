@@ -299,7 +299,7 @@ export class Control implements Actions, HeadActions {
 		const f = this.found?.tid === t.tid ? this.found.hit : null;
 		const { view } = this.scene;
 		const after = f ? { start: f.start, row: f.depth, index: f.index } : { start: forward ? view.from : view.to, row: -1, index: -1 };
-		if (this.now.open.has(t.tid) && this.loaded.has(t.tid)) return this.scene.say({ kind: 'next', tid: t.tid, after, forward });
+		if (this.now.open.has(t.tid) && this.loaded.has(t.tid)) return this.scene.post({ kind: 'next', tid: t.tid, after, forward });
 		this.sought = { tid: t.tid, after, forward };
 		if (!this.now.open.has(t.tid)) this.put(withOpen(this.now.open, t.tid, {}));
 	}
@@ -311,7 +311,7 @@ export class Control implements Actions, HeadActions {
 		const s = this.sought;
 		if (!complete || s?.tid !== tid) return;
 		this.sought = null;
-		this.scene.say({ kind: 'next', ...s });
+		this.scene.post({ kind: 'next', ...s });
 	}
 
 	forget(): void {

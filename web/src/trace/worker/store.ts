@@ -69,18 +69,18 @@ export class Store {
 			const came = await this.fetch(level, signal, (done) => {
 				if (performance.now() - reported < REPORT_MS) return;
 				reported = performance.now();
-				this.tell({ loaded: before + done, total, slices: this.rows?.n ?? 0, complete: false, fresh: false });
+				this.report({ loaded: before + done, total, slices: this.rows?.n ?? 0, complete: false, fresh: false });
 			});
 			before += level.length;
 			const rows = await toRows(came, false, breathe);
 			signal.throwIfAborted();
 			this.rows = rows;
-			this.tell({ loaded: before, total, slices: this.rows.n, complete: i === whole.length - 1, fresh: true });
+			this.report({ loaded: before, total, slices: this.rows.n, complete: i === whole.length - 1, fresh: true });
 		}
-		if (whole.length === 0) this.tell({ loaded: 0, total: 0, slices: 0, complete: true, fresh: true });
+		if (whole.length === 0) this.report({ loaded: 0, total: 0, slices: 0, complete: true, fresh: true });
 	}
 
-	private tell(p: Progress): void {
+	private report(p: Progress): void {
 		this.reached = p;
 		this.on(p);
 	}

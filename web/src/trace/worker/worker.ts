@@ -20,18 +20,18 @@ let look: Look | null = null;
 let counted: number | null = null; // the thread whose matches are counted
 let opened: Extract<ToWorker, { kind: 'open' }> | null = null;
 
-function say(m: FromWorker, transfer: Transferable[] = []): void {
+function post(m: FromWorker, transfer: Transferable[] = []): void {
 	(self as unknown as Worker).postMessage(m, transfer);
 }
 
 const errorOf = (why: unknown): WorkerError =>
 	(why instanceof Refused ? { code: why.code, status: why.status, message: why.message } : { code: 'internal', status: 0, message: (why as Error)?.message ?? String(why) });
 
-const fail = (tid: number | null, why: unknown) => say({ kind: 'failed', tid, error: errorOf(why) });
+const fail = (tid: number | null, why: unknown) => post({ kind: 'failed', tid, error: errorOf(why) });
 
 function postFound(): void {
 	const s = counted !== null && stores.get(counted);
-	if (s) say({ kind: 'found', tid: s.tid, found: s.rows && look?.matches ? found(s.rows, look.matches) : null });
+	if (s) post({ kind: 'found', tid: s.tid, found: s.rows && look?.matches ? found(s.rows, look.matches) : null });
 }
 
 /** Reserves memory for a thread's slices if there is enough. */
@@ -68,7 +68,7 @@ function begin(tid: number): void {
 		paintHeld();
 		void firstPicture.then(() => {
 			if (store.stopped) return;
-			say({ kind: 'progress', tid, ...p, fresh });
+			post({ kind: 'progress', tid, ...p, fresh });
 			if (tid === counted && look?.matches && p.loaded === p.total) postFound();
 		});
 	}, (why) => fail(tid, why));
@@ -132,17 +132,17 @@ function picture(m: Paint): void {
 		const rows = stores.get(part.tid)?.view(part.from, part.to);
 		if (rows && look) paint(px, rows, part, look, labels);
 	}
-	say({ kind: 'painted', picture: m.picture, buffer: m.buffer, labels, calls }, [m.buffer]);
+	post({ kind: 'painted', picture: m.picture, buffer: m.buffer, labels, calls }, [m.buffer]);
 	pictured();
 }
 
 /** Response to a request that failed, so that the requester continues. */
 function nothing(m: ToWorker): void {
-	if (m.kind === 'paint') say({ kind: 'painted', picture: m.picture, buffer: m.buffer, labels: [], calls: 0 }, [m.buffer]);
-	else if (m.kind === 'hit') say({ kind: 'hit', id: m.id, hit: null, about: NOTHING, called: null });
-	else if (m.kind === 'call') say({ kind: 'call', id: m.id, called: null, all: true });
-	else if (m.kind === 'visible') say({ kind: 'visible', calls: [] });
-	else if (m.kind === 'next') say({ kind: 'next', tid: m.tid, hit: null });
+	if (m.kind === 'paint') post({ kind: 'painted', picture: m.picture, buffer: m.buffer, labels: [], calls: 0 }, [m.buffer]);
+	else if (m.kind === 'hit') post({ kind: 'hit', id: m.id, hit: null, about: NOTHING, called: null });
+	else if (m.kind === 'call') post({ kind: 'call', id: m.id, called: null, all: true });
+	else if (m.kind === 'visible') post({ kind: 'visible', calls: [] });
+	else if (m.kind === 'next') post({ kind: 'next', tid: m.tid, hit: null });
 }
 
 function handle(m: ToWorker): void {
@@ -182,23 +182,23 @@ function answer(m: ToWorker): void {
 		const k = rows ? sliceAt(rows, m.row, m.time) : -1;
 		if (!s || !rows || k < 0) return nothing(m);
 		const hit = hitOf(rows, k, m.row);
-		say({ kind: 'hit', id: m.id, hit, about: about(s, rows, k, m.row), called: m.chosen ? called(rows, { tid: m.tid, start: hit.start, depth: m.row }, CALLEES_MAX) : null });
+		post({ kind: 'hit', id: m.id, hit, about: about(s, rows, k, m.row), called: m.chosen ? called(rows, { tid: m.tid, start: hit.start, depth: m.row }, CALLEES_MAX) : null });
 		break;
 	}
 	case 'call': {
 		const { call } = m;
 		const p = reached.get(call.tid);
-		say({ kind: 'call', id: m.id, called: called(stores.get(call.tid)?.at(call.start), call, CALLEES_MAX), all: p?.complete === true });
+		post({ kind: 'call', id: m.id, called: called(stores.get(call.tid)?.at(call.start), call, CALLEES_MAX), all: p?.complete === true });
 		break;
 	}
 	case 'visible': {
 		const rows = stores.get(m.tid)?.view(m.from, m.to);
-		say({ kind: 'visible', calls: rows ? visible(rows, m.from, m.to, VISIBLE_MAX) : [] });
+		post({ kind: 'visible', calls: rows ? visible(rows, m.from, m.to, VISIBLE_MAX) : [] });
 		break;
 	}
 	case 'next': {
 		const rows = stores.get(m.tid)?.rows;
-		say({ kind: 'next', tid: m.tid, hit: rows && look?.matches ? next(rows, look.matches, m.after, m.forward) : null });
+		post({ kind: 'next', tid: m.tid, hit: rows && look?.matches ? next(rows, look.matches, m.after, m.forward) : null });
 		break;
 	}
 	}
