@@ -55,6 +55,25 @@ test('a trace is asked for once, while the page\'s code still comes', async (t) 
 	await done(page, t);
 });
 
+test('the first picture is drawn before progress is reported', async (t) => {
+	const page = await open();
+	await page.addInitScript(() => {
+		window.heard = [];
+		window.Worker = class extends window.Worker {
+			constructor(...args) {
+				super(...args);
+				this.addEventListener('message', (e) => window.heard.push(e.data.kind));
+			}
+		};
+	});
+	await page.goto(`${server.url}/traces/${id}`);
+	await page.waitForSelector('[data-ready]');
+	const heard = await page.evaluate(() => window.heard);
+	assert.ok(heard.includes('progress'));
+	assert.ok(heard.indexOf('painted') < heard.indexOf('progress'), heard.join(' '));
+	await done(page, t);
+});
+
 test('colours without red and green are stored', async (t) => {
 	const page = await openTrace();
 	const pixels = () => page.evaluate(() => [...document.querySelector('canvas.calls').getContext('2d').getImageData(0, 0, 1200, 400).data].reduce((n, v, i) => (n * 31 + v * (i % 7)) % 1e9, 0));
