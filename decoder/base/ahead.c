@@ -9,7 +9,8 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Two pieces per slot: each slot costs one wait and one wake. */
+/* Two pieces per slot, as each slot costs one wait and one wake.  The slot being filled always has
+ * space for one. */
 enum { SLOTS = 3, SLOT_BYTES = 2 * TW_UNZIP_PIECE };
 
 struct slot {
@@ -143,13 +144,7 @@ uint8_t *tw_ahead_space(void *ahead)
 {
 	struct tw_ahead *a = ahead;
 
-	if (!pthread_equal(pthread_self(), a->thread))
-		return NULL;
-	/* after an error of the consumer, the next piece is delivered by a copy, which returns it
-	 */
-	if (SLOT_BYTES - being_filled(a)->n < TW_UNZIP_PIECE && pass_slot(a, NULL) != TW_OK)
-		return NULL;
-	return end_of(being_filled(a));
+	return pthread_equal(pthread_self(), a->thread) ? end_of(being_filled(a)) : NULL;
 }
 
 enum tw_status tw_ahead_put(void *ahead, const uint8_t *p, size_t n, struct tw_err *err)
@@ -160,20 +155,17 @@ enum tw_status tw_ahead_put(void *ahead, const uint8_t *p, size_t n, struct tw_e
 	if (!pthread_equal(pthread_self(), a->thread)) /* the last bytes, delivered by
 	                                                * tw_unzip_finish */
 		return a->out(a->arg, p, n, err);
-	if (p == end_of(being_filled(a))) { /* already in place */
-		being_filled(a)->n += n;
-		return TW_OK;
-	}
 	while (n && st == TW_OK) {
 		struct slot *s = being_filled(a);
 		size_t room = SLOT_BYTES - s->n;
 		size_t piece = n < room ? n : room;
 
-		memcpy(s->bytes + s->n, p, piece);
+		if (p != end_of(s)) /* not in place yet */
+			memcpy(end_of(s), p, piece);
 		s->n += piece;
 		p += piece;
 		n -= piece;
-		if (s->n == SLOT_BYTES)
+		if (SLOT_BYTES - s->n < TW_UNZIP_PIECE)
 			st = pass_slot(a, err);
 	}
 	return st;

@@ -623,7 +623,7 @@ static void reader_fails(bool in_place)
 		tw_unzip_write_to(z, tw_ahead_space, ahead);
 	assert_int_equal(tw_ahead_push(ahead, z, in.data, in.len, &err), TW_FULL);
 	assert_string_equal(err.msg, "no more than 1048576");
-	assert_int_equal(tw_unzip_bytes(z) < plain.len, true);
+	assert_int_equal(tw_unzip_bytes(z) < 3 << 20, true);
 	assert_null(tw_ahead_free(ahead));
 	tw_unzip_free(z);
 	tw_arena_free(a);
