@@ -95,14 +95,14 @@ struct layout {
 	uint32_t n;
 };
 
-static int64_t whole(double v)
+static int64_t rounded(double v)
 {
 	return v < 1 ? 0 : v > 9e18 ? INT64_MAX / 2 : (int64_t)(v + 0.5);
 }
 
 static int64_t total_of(const struct layout *l, uint32_t node)
 {
-	return whole(l->cpu ? l->of[node].cpu : l->of[node].total);
+	return rounded(l->cpu ? l->of[node].cpu : l->of[node].total);
 }
 
 TW_ORDER_BY(by_parent, struct sorted_node, TW_RISING(parent), TW_FALLING(total), TW_RISING(node))
@@ -141,10 +141,10 @@ static uint32_t put_node(struct layout *l, uint32_t parent, uint32_t node, uint3
 	const struct tw_fleet_value *v = &l->of[node];
 	uint32_t at = put(l, parent, (uint32_t)(l->g->paths.nodes[node].method - 1), depth);
 
-	l->out[at].count = (uint64_t)whole(v->calls);
-	l->out[at].max_ns = whole(v->traces);
+	l->out[at].count = (uint64_t)rounded(v->calls);
+	l->out[at].max_ns = rounded(v->traces);
 	l->out[at].total_ns = total_of(l, node);
-	l->out[at].self_ns = whole(l->cpu ? v->cpu_self : v->self);
+	l->out[at].self_ns = rounded(l->cpu ? v->cpu_self : v->self);
 	return at;
 }
 

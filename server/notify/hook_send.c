@@ -182,9 +182,9 @@ static enum tw_status begin(
 }
 
 static enum tw_status start_transfer(
-        struct tw_sender *s, struct sending *one, bool whole, struct tw_err *err)
+        struct tw_sender *s, struct sending *one, bool complete, struct tw_err *err)
 {
-	if (whole && s->n < UNDER_WAY_MAX &&
+	if (complete && s->n < UNDER_WAY_MAX &&
 	        curl_multi_add_handle(s->multi, one->curl) == CURLM_OK) {
 		s->under_way[s->n++] = one;
 		return TW_OK;
@@ -222,38 +222,38 @@ enum tw_status tw_sender_post(
         struct tw_sender *s, const struct tw_hook_post *what, struct tw_err *err)
 {
 	struct sending *one = NULL;
-	bool whole;
+	bool complete;
 	enum tw_status st = begin(s, what->arg, &one, err);
 
 	if (st != TW_OK || !one)
 		return st;
-	whole = add_line(&one->headers, "Content-Type: ", "application/json") &&
-	        add_line(&one->headers, "Tracewell-Event: ", what->event) &&
-	        add_line(&one->headers, "Tracewell-Event-Id: ", what->event_id) &&
-	        add_line(&one->headers, "Tracewell-Signature: ", what->signature) &&
-	        add_line(&one->headers, "Expect:", "");
+	complete = add_line(&one->headers, "Content-Type: ", "application/json") &&
+	           add_line(&one->headers, "Tracewell-Event: ", what->event) &&
+	           add_line(&one->headers, "Tracewell-Event-Id: ", what->event_id) &&
+	           add_line(&one->headers, "Tracewell-Signature: ", what->signature) &&
+	           add_line(&one->headers, "Expect:", "");
 	by_http(one, what->url, what->body);
-	return start_transfer(s, one, whole, err);
+	return start_transfer(s, one, complete, err);
 }
 
 enum tw_status tw_sender_request(
         struct tw_sender *s, const struct tw_send_request *what, struct tw_err *err)
 {
 	struct sending *one = NULL;
-	bool whole;
+	bool complete;
 	enum tw_status st = begin(s, what->arg, &one, err);
 
 	if (st != TW_OK || !one)
 		return st;
 	one->response = what->response;
-	whole = add_line(&one->headers, "Expect:", "") &&
-	        (what->body.len == 0 ||
-	                add_line(&one->headers, "Content-Type: ", "application/json"));
-	for (size_t i = 0; whole && i < what->n_headers; i++)
-		whole = add_line(&one->headers, what->headers[i], "");
+	complete = add_line(&one->headers, "Expect:", "") &&
+	           (what->body.len == 0 ||
+	                   add_line(&one->headers, "Content-Type: ", "application/json"));
+	for (size_t i = 0; complete && i < what->n_headers; i++)
+		complete = add_line(&one->headers, what->headers[i], "");
 	by_http(one, what->url, what->body);
 	(void)curl_easy_setopt(one->curl, CURLOPT_CUSTOMREQUEST, what->method);
-	return start_transfer(s, one, whole, err);
+	return start_transfer(s, one, complete, err);
 }
 
 #if LIBCURL_VERSION_NUM < 0x080200
@@ -304,21 +304,21 @@ enum tw_status tw_sender_mail(struct tw_sender *s, const struct tw_mail *what, s
 {
 	char from[300];
 	struct sending *one = NULL;
-	bool whole;
+	bool complete;
 	enum tw_status st = begin(s, what->arg, &one, err);
 
 	if (st != TW_OK || !one)
 		return st;
 	by_mail(one, what->by);
 	one->unsent = what->message;
-	whole = add_line(&one->to, what->to, "");
+	complete = add_line(&one->to, what->to, "");
 	(void)snprintf(from, sizeof from, "<%s>", what->by->from);
 	(void)curl_easy_setopt(one->curl, CURLOPT_MAIL_FROM, from);
 	(void)curl_easy_setopt(one->curl, CURLOPT_MAIL_RCPT, one->to);
 	(void)curl_easy_setopt(one->curl, CURLOPT_UPLOAD, 1L);
 	(void)curl_easy_setopt(one->curl, CURLOPT_READFUNCTION, on_read);
 	(void)curl_easy_setopt(one->curl, CURLOPT_READDATA, one);
-	return start_transfer(s, one, whole, err);
+	return start_transfer(s, one, complete, err);
 }
 
 /* --- end --- */

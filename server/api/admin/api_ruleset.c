@@ -28,10 +28,10 @@ static enum tw_status reply(struct tw_req *r, const struct tw_api_ruleset *of,
 	json_t *head = json_pack("{s:I, s:s, s:I, s:o}", "version", (json_int_t)rules->version,
 	        "author", rules->author, "created_ms", (json_int_t)rules->created_ms, "versions",
 	        versions);
-	bool whole = head && json_object_update(doc, head) == 0 && (!of->more || of->more(doc));
+	bool complete = head && json_object_update(doc, head) == 0 && (!of->more || of->more(doc));
 
 	json_decref(head);
-	if (whole)
+	if (complete)
 		return tw_req_reply_json(r, 200, doc, err);
 	json_decref(doc);
 	return tw_oom(err);

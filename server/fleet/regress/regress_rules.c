@@ -12,7 +12,7 @@ const struct tw_regress_rules tw_regress_defaults = {{0.1, 4, 30, 2}, 28, 0.01};
 struct number {
 	const char *name, *what;
 	double least, most;
-	bool whole;
+	bool is_integer;
 };
 static const struct number numbers[] = {
         {"min_change", "a share, as 0.1 for a tenth", 0.01, 10, false},
@@ -39,7 +39,8 @@ json_t *tw_regress_rules_json(const struct tw_regress_rules *rules)
 
 	take(rules, v);
 	for (size_t i = 0; doc && i < NUMBERS; i++) {
-		json_t *n = numbers[i].whole ? json_integer((json_int_t)v[i]) : json_real(v[i]);
+		json_t *n =
+		        numbers[i].is_integer ? json_integer((json_int_t)v[i]) : json_real(v[i]);
 
 		if (json_object_set_new(doc, numbers[i].name, n) == 0)
 			continue;
@@ -54,12 +55,13 @@ static enum tw_status read_number(
 {
 	double v = json_number_value(at);
 
-	if (json_is_number(at) && v >= n->least && v <= n->most && (!n->whole || v == floor(v))) {
+	if (json_is_number(at) && v >= n->least && v <= n->most &&
+	        (!n->is_integer || v == floor(v))) {
 		*ret = v;
 		return TW_OK;
 	}
 	return tw_fail(err, TW_BAD_REQUEST, "%s is %s: %s from %g to %g", n->name, n->what,
-	        n->whole ? "a whole number" : "a number", n->least, n->most);
+	        n->is_integer ? "a whole number" : "a number", n->least, n->most);
 }
 
 static const struct number *find(const char *name, size_t *ret_at)
