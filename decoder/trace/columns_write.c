@@ -231,74 +231,128 @@ static enum tw_status begin_chunk(struct tw_chunk_writer *w, const struct tw_sli
 	return TW_OK;
 }
 
-/* Starts a column that earlier slices of the chunk did not need: they have 0 there. */
-static void put_rare(struct tw_chunk_writer *w, enum tw_column c, bool *has, uint64_t value)
+/* Where the next value of a column belongs that most chunks do not have: earlier slices of the
+ * chunk have 0. */
+static uint8_t *start_rare(struct tw_chunk_writer *w, enum tw_column c, bool *has)
 {
 	if (!*has) {
 		*has = true;
 		memset(w->base[c], 0, w->facts.slices);
 		w->at[c] = w->base[c] + w->facts.slices;
 	}
-	w->at[c] = tw_put_varint(w->at[c], value);
+	return w->at[c];
 }
 
-ALWAYS enum tw_status add(struct tw_chunk_writer *w, struct hot *h, const struct tw_slice *s)
+static void put_cpu(struct tw_chunk_writer *w, const struct tw_slice *s, size_t n)
 {
-	struct level *top = &w->levels[w->depth];
-	int64_t end = s->start_ns + s->dur_ns;
-	uint16_t *average;
+	uint8_t *at = start_rare(w, TW_COL_CPU, &w->has_cpu);
 
-	if (s->depth > w->depth)
-		return TW_BUG;
-	h->call = tw_put_varint(h->call, w->depth - s->depth);
-	h->call = tw_put_varint(h->call, s->method);
-	if (w->depth > s->depth) {
-		close_leaf(h, top--);
-		while (--w->depth > s->depth)
-			close_parent(w, h, top--);
+	for (size_t i = 0; i < n; i++)
+		at = tw_put_varint(at, (uint64_t)(s[i].cpu_ns < 0 ? 0 : s[i].cpu_ns + 1));
+	w->at[TW_COL_CPU] = at;
+}
+
+static void put_merged(struct tw_chunk_writer *w, const struct tw_slice *s, size_t n)
+{
+	uint8_t *at = start_rare(w, TW_COL_MERGED, &w->has_merged);
+
+	for (size_t i = 0; i < n; i++)
+		at = tw_put_varint(at, s[i].merged);
+	w->at[TW_COL_MERGED] = at;
+}
+
+/* The number of calls that close, nearly always one byte, and the method. */
+ALWAYS void put_call(struct hot *h, size_t closes, uint32_t method)
+{
+	uint32_t more = method > 0x7F;
+
+	if (__builtin_expect((closes | method >> 7) > 0x7F, 0)) {
+		h->call = tw_put_varint(tw_put_varint(h->call, closes), method);
+		return;
 	}
-	if (w->depth + 2 > w->cap) {
-		if (!more_levels(w))
-			return TW_NOMEM;
-		top = &w->levels[w->depth];
+	tw_put_u32le(
+	        h->call, (uint32_t)closes | (method & 0x7F) << 8 | more << 15 | method >> 7 << 16);
+	h->call += 2 + more;
+}
+
+/* Adds slices until one has no level.  Returns their number. */
+ALWAYS size_t add(struct tw_chunk_writer *w, struct hot *h, const struct tw_slice *slices, size_t n)
+{
+	const struct tw_slice *s = slices;
+	struct level *top = &w->levels[w->depth];
+	size_t depth = w->depth;
+	size_t max_depth = w->cap - 2;
+	int64_t end_ns = w->facts.end_ns;
+
+	for (; s < slices + n && s->depth <= depth && s->depth <= max_depth; s++) {
+		int64_t end = s->start_ns + s->dur_ns;
+		size_t closes = depth - s->depth;
+		uint16_t *average;
+
+		put_call(h, closes, s->method);
+		if (closes) {
+			close_leaf(h, top--);
+			while (--closes)
+				close_parent(w, h, top--);
+		}
+		average = &w->gap.slots[tw_gap_slot(s->method, top->method, !top->has_child)];
+		*h->gap++ = differs(average, put_time(h, (uint64_t)(s->start_ns - top->cursor_ns)));
+		top->cursor_ns = end;
+		top->last_child = s->method;
+		top->has_child = true;
+		*++top = (struct level){.start_ns = s->start_ns,
+		        .end_ns = end,
+		        .cursor_ns = s->start_ns,
+		        .method = s->method,
+		        .inside = true};
+		depth = s->depth + (size_t)1;
+		end_ns = end > end_ns ? end : end_ns;
 	}
-	average = &w->gap.slots[tw_gap_slot(s->method, top->method, !top->has_child)];
-	*h->gap++ = differs(average, put_time(h, (uint64_t)(s->start_ns - top->cursor_ns)));
-	top->cursor_ns = end;
-	top->last_child = s->method;
-	top->has_child = true;
-	if (s->cpu_ns >= 0 || w->has_cpu)
-		put_rare(w, TW_COL_CPU, &w->has_cpu, (uint64_t)(s->cpu_ns < 0 ? 0 : s->cpu_ns + 1));
-	if (s->merged || w->has_merged)
-		put_rare(w, TW_COL_MERGED, &w->has_merged, s->merged);
-	*++top = (struct level){.start_ns = s->start_ns,
-	        .end_ns = end,
-	        .cursor_ns = s->start_ns,
-	        .method = s->method,
-	        .inside = true};
-	w->depth++;
-	w->facts.end_ns = end > w->facts.end_ns ? end : w->facts.end_ns;
-	w->facts.slices++;
-	return TW_OK;
+	w->depth = depth;
+	w->facts.end_ns = end_ns;
+	return (size_t)(s - slices);
+}
+
+static void put_rare(struct tw_chunk_writer *w, const struct tw_slice *s, size_t n)
+{
+	int64_t cpu = -1;
+	uint32_t merged = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		cpu &= s[i].cpu_ns; /* its sign */
+		merged |= s[i].merged;
+	}
+	if (n && (w->has_cpu || cpu >= 0))
+		put_cpu(w, s, n);
+	if (n && (w->has_merged || merged))
+		put_merged(w, s, n);
 }
 
 TW_NEWER_CPU enum tw_status tw_chunk_writer_add(
         struct tw_chunk_writer *w, const struct tw_slice *s, size_t n, size_t *ret_added)
 {
 	enum tw_status st = TW_OK;
-	size_t i = 0;
 	struct hot h;
 
-	*ret_added = 0;
 	if (n > TW_CHUNK_SLICES - w->facts.slices)
 		n = TW_CHUNK_SLICES - w->facts.slices;
+	*ret_added = n;
 	if (w->facts.slices == 0 && n > 0)
 		st = s->depth > w->depth ? TW_BUG : begin_chunk(w, s);
 	h = hot_of(w);
-	for (; st == TW_OK && i < n; i++)
-		st = add(w, &h, &s[i]);
+	while (st == TW_OK && n > 0) {
+		size_t added = add(w, &h, s, n);
+
+		put_rare(w, s, added);
+		w->facts.slices += (uint32_t)added;
+		s += added;
+		n -= added;
+		if (n > 0 && s->depth > w->depth)
+			st = TW_BUG;
+		else if (n > 0 && !more_levels(w))
+			st = TW_NOMEM;
+	}
 	keep_hot(w, &h);
-	*ret_added = n;
 	return st;
 }
 
