@@ -460,8 +460,10 @@ void tw_builder_free_records(struct track *t)
 	tw_mem_free(t->records.at);
 	tw_mem_free(t->records.wide);
 	tw_mem_free(t->cpu_ns);
+	tw_mem_free(t->by_bits);
 	t->records = (struct records){0};
 	t->cpu_ns = NULL;
+	t->by_bits = NULL;
 	t->n = t->cap = 0;
 	tw_spilled_free(t);
 }

@@ -126,10 +126,10 @@ static inline void tw_record_shorten(struct records *r, uint64_t i, int64_t dur_
 		at->dur_ns = (uint32_t)dur_ns;
 }
 
-/* The number of significant bits of its duration, at least 1. */
-static inline unsigned tw_record_bits(const struct records *r, uint64_t i)
+/* The number of significant bits of a duration, at least 1. */
+static inline unsigned tw_duration_bits(int64_t dur_ns)
 {
-	return 64 - (unsigned)__builtin_clzll((uint64_t)tw_record_call(r, i).dur_ns | 1);
+	return 64 - (unsigned)__builtin_clzll((uint64_t)dur_ns | 1);
 }
 
 static inline uint64_t tw_record_offset(const struct record *r)
@@ -159,6 +159,8 @@ struct track {
 	uint64_t n, cap;
 	uint64_t n_spilled;      /* the first of the n, in scratch */
 	struct spilled *spilled; /* NULL: none */
+	uint64_t *
+	        by_bits; /* once nested: number of records by tw_duration_bits; NULL: not counted */
 	int64_t first_ns, last_end_ns;
 	uint64_t first_offset,
 	        unordered_offset; /* of its first record; of the first record out of order */
@@ -184,7 +186,6 @@ enum { TW_DURATION_BITS = 63 }; /* at most */
 struct spilled { /* of one track */
 	struct extent *extents;
 	uint32_t n, cap;
-	uint64_t by_bits[TW_DURATION_BITS + 1]; /* number of records by tw_record_bits */
 };
 
 struct symbol {
@@ -350,8 +351,8 @@ void tw_spilled_free(struct track *t);
 /* Whether scratch has space for the depths of all records, and for CPU times of all if some have
  * one. */
 bool tw_spilled_may_move(const struct tw_builder *b, const struct track *t);
-/* Call before the records are moved: adds those in memory to by_bits and, if any record has a CPU
- * time, makes space for the CPU times of all. */
+/* Call before the records are moved: if any record has a CPU time, makes space for the CPU times of
+ * all. */
 bool tw_spilled_prepare_moves(struct tw_builder *b, struct track *t);
 /* Reads all records back into memory.  Those that do not fit are dropped and counted. */
 bool tw_builder_load(struct tw_builder *b, struct track *t);

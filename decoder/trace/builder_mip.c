@@ -81,10 +81,10 @@ uint32_t tw_mip_plan(const struct track *t, int64_t thresholds_ns[TW_MIP_LEVELS]
 
 	if (t->n <= MIP_FROM)
 		return 0;
-	if (t->spilled)
-		memcpy(counts, t->spilled->by_bits, sizeof counts);
-	for (uint64_t i = 0; !t->spilled && i < t->n; i++)
-		counts[tw_record_bits(&t->records, i)]++;
+	if (t->by_bits)
+		memcpy(counts, t->by_bits, sizeof counts);
+	for (uint64_t i = 0; !t->by_bits && i < t->n; i++)
+		counts[tw_duration_bits(tw_record_call(&t->records, i).dur_ns)]++;
 	while (levels < TW_MIP_LEVELS) {
 		longer = 0;
 		for (bit = TW_DURATION_BITS; bit > 0 && longer + counts[bit] <= allowed; bit--)

@@ -37,6 +37,19 @@ struct mover {
 	uint32_t cap;
 };
 
+/* Moving counts the durations. */
+static bool start_counts(struct track *t)
+{
+	t->by_bits = tw_mem_zalloc(TW_DURATION_BITS + 1, sizeof *t->by_bits);
+	return t->by_bits;
+}
+
+static void drop_counts(struct track *t)
+{
+	tw_mem_free(t->by_bits);
+	t->by_bits = NULL;
+}
+
 static bool grow_open(struct mover *m)
 {
 	uint32_t cap = m->cap ? 2 * m->cap : FIRST_OPEN;
@@ -95,6 +108,7 @@ static inline uint64_t move(struct mover *m, const struct track *t, enum tw_stat
 			top = m->open + depth - 1;
 		}
 		set_open(++top, t, left - 1, c.start_ns);
+		t->by_bits[tw_duration_bits(c.dur_ns)]++;
 	}
 	for (; depth > 0; top--) {
 		put(t, left + --depth, top);
@@ -106,15 +120,16 @@ static inline uint64_t move(struct mover *m, const struct track *t, enum tw_stat
 /* The stack begins with a call that no other precedes, so that searches end there. */
 static uint64_t move_to_pre_order(struct mover *m, enum tw_status *ret)
 {
-	struct track without_cpu = *m->track;
+	struct track without_cpu;
 
-	if (!grow_open(m)) {
+	if (!start_counts(m->track) || !grow_open(m)) {
 		*ret = TW_NOMEM;
 		return m->track->n;
 	}
 	m->open[0].start_ns = INT64_MIN;
 	if (m->track->cpu_ns)
 		return move(m, m->track, ret);
+	without_cpu = *m->track;
 	without_cpu.cpu_ns = NULL; /* compiled to a shorter loop */
 	return move(m, &without_cpu, ret);
 }
@@ -345,9 +360,10 @@ static enum tw_status open_post_order(struct nest *n, struct tw_builder *b, bool
 	uint64_t left = move_to_pre_order(&m, &st);
 
 	*ret_moved = left == 0;
-	if (left)
+	if (left) {
+		drop_counts(n->track);
 		move_to_post_order(&m, left);
-	else if (m.cap > b->limits.max_depth)
+	} else if (m.cap > b->limits.max_depth)
 		report_depth(n, b);
 	tw_mem_free(m.open);
 	return st;
@@ -376,6 +392,8 @@ static bool start_spill_mover(struct spill_mover *s)
 	s->nest->depths_at = s->b->scratch_bytes;
 	s->b->scratch_bytes += t->n * sizeof *s->m.depths;
 	if (!s->m.depths || !s->out.part.records.at || (t->cpu_ns && !s->out.part.cpu_ns))
+		s->b->status = TW_NOMEM;
+	if (s->b->status == TW_OK && !start_counts(s->m.track))
 		s->b->status = TW_NOMEM;
 	return s->b->status == TW_OK && tw_spilled_prepare_moves(s->b, s->nest->track);
 }
@@ -443,6 +461,7 @@ static bool move_piece(struct spill_mover *s, uint64_t *left, uint32_t *depth)
 			return false;
 		}
 		set_open(&s->m.open[(*depth)++], &s->in.part, i, c.start_ns);
+		s->m.track->by_bits[tw_duration_bits(c.dur_ns)]++;
 		innermost_ns = c.start_ns;
 	}
 	return true;
@@ -512,6 +531,8 @@ static enum tw_status open_spilled(struct nest *n, struct tw_builder *b, uint64_
 
 	if (start_spill_mover(&s))
 		*ret_left = move_spilled(&s);
+	if (*ret_left)
+		drop_counts(n->track);
 	deep = s.m.cap > b->limits.max_depth;
 	end_spill_mover(&s);
 	return b->status == TW_OK && *ret_left == 0 && deep ? report_depth_of_pieces(n, b)

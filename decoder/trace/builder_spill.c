@@ -54,12 +54,6 @@ static bool append(struct tw_builder *b, const void *p, uint64_t bytes)
 	return b->status == TW_OK;
 }
 
-static void count_durations(const struct track *t, uint64_t n)
-{
-	for (uint64_t i = 0; i < n; i++)
-		t->spilled->by_bits[tw_record_bits(&t->records, i)]++;
-}
-
 bool tw_builder_spill(struct tw_builder *b, struct track *t)
 {
 	const uint64_t n = t->n - t->n_spilled;
@@ -69,7 +63,6 @@ bool tw_builder_spill(struct tw_builder *b, struct track *t)
 	if (!reserve_extent(b, t) || !append(b, t->records.at, n * sizeof *t->records.at) ||
 	        (t->cpu_ns && !append(b, t->cpu_ns, n * sizeof *t->cpu_ns)))
 		return false;
-	count_durations(t, n);
 	t->spilled->extents[t->spilled->n++] = e;
 	t->n_spilled = t->n;
 	t->cap += n;
@@ -251,7 +244,6 @@ bool tw_spilled_may_move(const struct tw_builder *b, const struct track *t)
 
 bool tw_spilled_prepare_moves(struct tw_builder *b, struct track *t)
 {
-	count_durations(t, t->n - t->n_spilled);
 	for (uint32_t i = 0; t->cpu_ns && i < t->spilled->n; i++)
 		if (!t->spilled->extents[i].cpu_at && !add_cpu(b, &t->spilled->extents[i]))
 			return false;

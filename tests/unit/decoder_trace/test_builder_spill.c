@@ -142,6 +142,43 @@ static void test_models(void **state)
 		}
 }
 
+/* Moving the records counts their durations, in memory and in scratch as a pass over them does. */
+static void test_levels(void **state)
+{
+	const struct model_shape shape = {7, 1, TW_CHUNK_SLICES + 5000, 60, false};
+	const struct tw_limits l = tw_limits_default();
+	int64_t passed[TW_MIP_LEVELS] = {0};
+	struct model m;
+	const struct model_input input = {&m, MODEL_RECORDS};
+	uint32_t levels = 0;
+
+	(void)state;
+	model_make(&m, &shape);
+	for (int in_scratch = 0; in_scratch < 2; in_scratch++) {
+		struct scratch s;
+		struct tw_builder *b =
+		        builder_of(emit_model, &input, &l, &s, in_scratch ? 256 << 10 : 0);
+		struct track *t = &b->tracks[0];
+		int64_t counted[TW_MIP_LEVELS] = {0};
+		struct nest n;
+
+		assert_int_equal(t->n, m.n);
+		assert_int_equal(t->spilled != NULL, in_scratch);
+		if (!in_scratch)
+			levels = tw_mip_plan(t, passed);
+		assert_int_equal(tw_nest_open(&n, b, t, NULL), TW_OK);
+		assert_non_null(t->by_bits);
+		assert_int_equal(tw_mip_plan(t, counted), levels);
+		assert_memory_equal(counted, passed, sizeof passed);
+		tw_nest_close(&n);
+		tw_builder_free(b);
+		if (in_scratch)
+			scratch_done(&s);
+	}
+	assert_true(levels > 0 && passed[0] > 2);
+	model_done(&m);
+}
+
 /* --- calls made for the purpose --- */
 
 static void slice(struct tw_builder *b, uint64_t tid, enum tw_tid_kind kind, int64_t start_ns,
@@ -517,6 +554,7 @@ static void test_joined_do_not_fit(void **state)
 
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_models),
+        cmocka_unit_test(test_levels),
         cmocka_unit_test(test_forms),
         cmocka_unit_test(test_little_scratch),
         cmocka_unit_test(test_deep),
