@@ -270,14 +270,6 @@ static size_t padded(size_t bytes)
 	return ((bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1)) + BORDER;
 }
 
-static void begin_block(struct tw_arena *a, struct block *b, size_t size)
-{
-	*b = (struct block){.size = size, .next = a->head};
-	hide(b->data, size);
-	a->head = b;
-	a->taken += size;
-}
-
 static struct block *add_block(struct tw_arena *a, size_t need)
 {
 	size_t size = need > a->next_size ? need : a->next_size;
@@ -290,23 +282,13 @@ static struct block *add_block(struct tw_arena *a, size_t need)
 	b = tw_mem_alloc_to_fill(sizeof *b + size);
 	if (!b)
 		return NULL;
-	begin_block(a, b, size);
+	*b = (struct block){.size = size, .next = a->head};
+	hide(b->data, size);
+	a->head = b;
+	a->taken += size;
 	if (a->next_size < LAST_BLOCK)
 		a->next_size *= 2;
 	return b;
-}
-
-void tw_arena_take(struct tw_arena *a, void *p, size_t bytes, size_t want)
-{
-	const size_t size = want < SIZE_MAX - 2 * ALIGN - BORDER ? padded(want) : SIZE_MAX;
-	struct block *b = NULL;
-
-	if (size <= a->max - a->taken && bytes > sizeof *b && size <= bytes - sizeof *b)
-		b = tw_mem_resize(p, 1, sizeof *b + size);
-	if (b)
-		begin_block(a, b, size);
-	else
-		tw_mem_free(p);
 }
 
 void *tw_arena_alloc(struct tw_arena *a, size_t n, size_t size)

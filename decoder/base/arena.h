@@ -39,11 +39,6 @@ char *tw_arena_printf(struct tw_arena *a, const char *fmt, ...)
  * fail. */
 bool tw_arena_fits(const struct tw_arena *a, size_t bytes);
 
-/* Uses the memory of a block from tw_mem_alloc, of `bytes`, for an allocation of `want` bytes: its
- * pages are in use already, and new ones take the system longer than writing them.  The arena owns
- * the block; its contents are lost.  It is freed if it is too small. */
-void tw_arena_take(struct tw_arena *a, void *p, size_t bytes, size_t want);
-
 /* Bytes taken from the system so far. */
 size_t tw_arena_bytes(const struct tw_arena *a);
 

@@ -468,15 +468,6 @@ void tw_builder_free_records(struct track *t)
 	tw_spilled_free(t);
 }
 
-void *tw_builder_take_records(struct track *t, size_t *ret_bytes)
-{
-	void *p = t->records.at;
-
-	*ret_bytes = p ? (t->cap - t->n_spilled) * sizeof(struct record) : 0;
-	t->records.at = NULL;
-	return p;
-}
-
 /* The first record with CPU time: earlier ones have none. */
 static bool start_cpu(struct tw_builder *b, struct track *t)
 {

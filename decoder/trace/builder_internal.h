@@ -284,8 +284,6 @@ bool tw_builder_take_calls(struct tw_builder *b, struct track *t, const struct t
 /* Changes t->cap, which is at least t->n.  False: b->status is set. */
 bool tw_builder_resize_records(struct tw_builder *b, struct track *t, uint64_t cap);
 void tw_builder_free_records(struct track *t);
-/* Takes the memory of the records in memory; free with tw_mem_free. */
-void *tw_builder_take_records(struct track *t, size_t *ret_bytes);
 /* Makes space for a call that does not fit a record.  False: b->status is set. */
 bool tw_builder_grow_wide(struct tw_builder *b, struct track *t);
 /* Fails with b->status. */
@@ -456,8 +454,13 @@ enum tw_status tw_shaper_add(
         struct tw_shaper *s, const struct tw_slice *slices, uint32_t n, struct tw_err *err);
 /* Calls of the thread that did not fit in its tree, after the last one was added. */
 uint64_t tw_shaper_clipped(const struct tw_shaper *s);
-/* The complete tree of the thread, to be read before tw_shaper_end. */
-enum tw_status tw_shaper_tree(struct tw_shaper *s, struct tw_tree *ret, struct tw_err *err);
+/* The thread's tree is complete: its nodes are to be read, until there are none, before
+ * tw_shaper_end. */
+enum tw_status tw_shaper_tree(struct tw_shaper *s, struct tw_err *err);
+enum { TW_NODES_AT_ONCE = 128 };
+/* The next nodes in pre-order (see tw_tree_builder_read); none at the end. */
+enum tw_status tw_shaper_nodes(struct tw_shaper *s, struct tw_tree_node nodes[TW_NODES_AT_ONCE],
+        uint32_t *ret_n, struct tw_err *err);
 enum tw_status tw_shaper_end(
         struct tw_shaper *s, const struct tw_thread_info *thread, struct tw_err *err);
 /* After the last thread: all output is delivered.  *ret_clipped: calls that did not fit in

@@ -4,9 +4,11 @@
  * In a large trace two threads read the slices: the caller's adds them to the call tree, the other
  * one turns them into chunks and mip levels and delivers everything in order.  Slices are not
  * passed between the threads, as that would take longer than reading them twice.  Both read a long
- * thread at the same time, and its records are freed before its tree is finished; the slices of a
- * short one are read after its tree is finished, so that the other thread is woken once.  The
- * output is identical to the byte either way.
+ * thread at the same time; the slices of a short one are read after its tree is finished, so that
+ * the other thread is woken once.  The output is identical to the byte either way.
+ *
+ * A finished tree is read node by node.  The caller's thread encodes the nodes and passes on their
+ * sums as it reads them, so a sorted tree is never stored in memory.
  */
 #include "decoder/base/relay.h"
 #include "decoder/trace/builder_internal.h"
@@ -19,13 +21,13 @@ enum { TREE_SHARE = 16 };
 
 struct part { /* of a thread's output */
 	uint32_t thread_id;
-	const struct nest *nest; /* for chunks; NULL: none are written */
-	bool ends;
+	struct nest nest;
+	bool chunks; /* are written from the nest */
+	bool ends;   /* and the nest is closed */
 	/* ends: */
-	struct nest own; /* of a short thread */
 	struct tw_thread_info thread;
-	struct tw_tree tree;
-	struct tw_arena *arena; /* of the tree */
+	struct tw_buf tree; /* encoded */
+	uint32_t nodes;
 };
 
 struct tw_shaper {
@@ -36,6 +38,8 @@ struct tw_shaper {
 	struct part parts[SLOTS];
 	struct part part; /* the last one of the current thread, until it is complete */
 	struct tw_tree_builder *tree;
+	struct tw_tree_encoder *encoder;
+	struct tw_tree_sums sums;
 	uint64_t clipped;
 	/* used to deliver a part: */
 	struct tw_buf payload;
@@ -50,7 +54,7 @@ static enum tw_status begin_mips(struct tw_shaper *s, const struct part *p)
 {
 	int64_t thresholds_ns[TW_MIP_LEVELS];
 
-	s->n_mips = tw_mip_plan(p->nest->track, thresholds_ns);
+	s->n_mips = tw_mip_plan(p->nest.track, thresholds_ns);
 	for (uint32_t i = 0; i < s->n_mips; i++) {
 		struct mip *m = &s->mips[i];
 
@@ -78,7 +82,7 @@ static enum tw_status add_slices(
 
 static enum tw_status write_chunks(struct tw_shaper *s, const struct part *p, struct tw_err *err)
 {
-	struct nest_reader reader = {.nest = p->nest, .builder = s->builder};
+	struct nest_reader reader = {.nest = &p->nest, .builder = s->builder};
 	struct tw_slice slices[AT_ONCE];
 	enum tw_status st = begin_mips(s, p);
 	uint32_t n;
@@ -96,30 +100,19 @@ static enum tw_status write_chunks(struct tw_shaper *s, const struct part *p, st
 	return st;
 }
 
-static enum tw_status write_tree(struct tw_shaper *s, struct part *p, struct tw_err *err)
-{
-	enum tw_status st;
-
-	tw_buf_clear(&s->payload);
-	if (tw_tree_encode(&p->tree, &s->payload) == TW_OK)
-		st = s->out->ops->tree(s->out, p->thread.thread_id, &p->tree, &p->arena,
-		        s->payload.data, s->payload.len, err);
-	else
-		st = tw_oom(err);
-	p->arena = tw_arena_free(p->arena);
-	return st;
-}
-
 static enum tw_status deliver(void *arg, uint32_t slot, struct tw_err *err)
 {
 	struct tw_shaper *s = arg;
 	struct part *p = &s->parts[slot];
-	enum tw_status st = p->nest ? write_chunks(s, p, err) : TW_OK;
+	enum tw_status st = p->chunks ? write_chunks(s, p, err) : TW_OK;
 
-	tw_nest_close(&p->own);
-	if (st == TW_OK && p->ends)
-		st = write_tree(s, p, err);
-	return st == TW_OK && p->ends ? s->out->ops->thread(s->out, &p->thread, err) : st;
+	if (!p->ends)
+		return st;
+	tw_nest_close(&p->nest);
+	if (st == TW_OK)
+		st = s->out->ops->tree(s->out, p->thread.thread_id, p->nodes, &p->tree, err);
+	tw_buf_done(&p->tree);
+	return st == TW_OK ? s->out->ops->thread(s->out, &p->thread, err) : st;
 }
 
 /* --- the caller's side --- */
@@ -134,7 +127,8 @@ struct tw_shaper *tw_shaper_new(const struct tw_builder *b, struct tw_trace_out 
 	s->out = out;
 	tw_buf_init(&s->payload, SIZE_MAX / 2);
 	s->relay = tw_relay_new(SLOTS, deliver, s);
-	if (!s->relay || tw_chunker_init(&s->chunker, &s->payload, out) != TW_OK)
+	s->encoder = tw_tree_encoder_new();
+	if (!s->relay || !s->encoder || tw_chunker_init(&s->chunker, &s->payload, out) != TW_OK)
 		return tw_shaper_free(s);
 	if (b->slices >= WORTH_A_THREAD)
 		tw_relay_start(s->relay);
@@ -143,8 +137,9 @@ struct tw_shaper *tw_shaper_new(const struct tw_builder *b, struct tw_trace_out 
 
 static void free_part(struct part *p)
 {
-	tw_nest_close(&p->own);
-	tw_arena_free(p->arena);
+	if (p->ends)
+		tw_nest_close(&p->nest);
+	tw_buf_done(&p->tree);
 }
 
 struct tw_shaper *tw_shaper_free(struct tw_shaper *s)
@@ -159,6 +154,8 @@ struct tw_shaper *tw_shaper_free(struct tw_shaper *s)
 	for (uint32_t i = 0; i < s->n_mips_ready; i++)
 		tw_chunker_done(&s->mips[i].chunker);
 	tw_tree_builder_free(s->tree);
+	tw_tree_encoder_free(s->encoder);
+	tw_tree_sums_done(&s->sums);
 	tw_buf_done(&s->payload);
 	tw_mem_free(s);
 	return NULL;
@@ -166,13 +163,13 @@ struct tw_shaper *tw_shaper_free(struct tw_shaper *s)
 
 static bool is_long(const struct tw_shaper *s)
 {
-	return s->part.own.track->n >= LONG;
+	return s->part.nest.track->n >= LONG;
 }
 
 static enum tw_status begin_tree(struct tw_shaper *s, struct tw_err *err)
 {
 	const struct tw_limits *l = &s->builder->limits;
-	uint64_t max_nodes = l->max_tree_nodes + s->part.own.track->n / TREE_SHARE;
+	uint64_t max_nodes = l->max_tree_nodes + s->part.nest.track->n / TREE_SHARE;
 
 	if (s->tree)
 		tw_tree_builder_reset(s->tree, max_nodes);
@@ -187,20 +184,22 @@ enum tw_status tw_shaper_begin(
 	enum tw_status st;
 	uint32_t slot;
 
-	s->part = (struct part){.thread_id = thread_id, .ends = true, .own = *nest};
+	s->part = (struct part){.thread_id = thread_id, .nest = *nest, .ends = true};
+	tw_buf_init(&s->part.tree, SIZE_MAX / 2);
+	s->part.chunks = !is_long(s);
 	st = begin_tree(s, err);
-	if (st != TW_OK || !is_long(s))
+	if (st != TW_OK || s->part.chunks)
 		return st;
 	st = tw_relay_slot(s->relay, &slot, err);
 	if (st != TW_OK)
 		return st;
-	s->parts[slot] = (struct part){.thread_id = thread_id, .nest = &s->part.own};
+	s->parts[slot] = (struct part){.thread_id = thread_id, .nest = *nest, .chunks = true};
 	return tw_relay_pass(s->relay, err);
 }
 
 struct nest_reader tw_shaper_slices(const struct tw_shaper *s)
 {
-	return (struct nest_reader){.nest = &s->part.own, .builder = s->builder};
+	return (struct nest_reader){.nest = &s->part.nest, .builder = s->builder};
 }
 
 enum tw_status tw_shaper_add(
@@ -214,50 +213,57 @@ uint64_t tw_shaper_clipped(const struct tw_shaper *s)
 	return tw_tree_builder_clipped(s->tree);
 }
 
-/* The arena of the tree, in the memory of the records if they were read. */
-static struct tw_arena *tree_arena(const struct tw_shaper *s, struct nest *nest, bool read)
+enum tw_status tw_shaper_tree(struct tw_shaper *s, struct tw_err *err)
 {
-	const size_t want = tw_tree_builder_nodes(s->tree) * sizeof(struct tw_tree_node);
-	struct tw_arena *a = tw_arena_new(s->builder->limits.max_memory_bytes);
-	size_t bytes = 0;
-	void *records = a && read ? tw_builder_take_records(nest->track, &bytes) : NULL;
+	const uint32_t n = tw_tree_builder_nodes(s->tree);
 
-	if (read)
-		tw_nest_close(nest);
-	if (records)
-		tw_arena_take(a, records, bytes, want);
-	return a;
+	s->part.nodes = n;
+	if ((s->out->ops->sums && !tw_tree_sums_begin(&s->sums, n)) ||
+	        tw_tree_builder_end(s->tree) != TW_OK ||
+	        tw_tree_encoder_begin(s->encoder, n) != TW_OK)
+		return tw_oom(err);
+	s->clipped += tw_shaper_clipped(s);
+	return TW_OK;
 }
 
-enum tw_status tw_shaper_tree(struct tw_shaper *s, struct tw_tree *ret, struct tw_err *err)
+enum tw_status tw_shaper_nodes(struct tw_shaper *s, struct tw_tree_node nodes[TW_NODES_AT_ONCE],
+        uint32_t *ret_n, struct tw_err *err)
 {
-	struct part *p = &s->part;
-	enum tw_status st = is_long(s) ? tw_relay_wait(s->relay, err) : TW_OK;
+	int64_t longest_callee_ns[TW_NODES_AT_ONCE];
+	const uint32_t n =
+	        tw_tree_builder_read(s->tree, nodes, longest_callee_ns, TW_NODES_AT_ONCE);
 
-	if (st != TW_OK)
-		return st;
-	p->arena = tree_arena(s, &p->own, is_long(s));
-	st = p->arena ? tw_tree_builder_finish(s->tree, p->arena, &p->tree) : TW_NOMEM;
-	if (st != TW_OK)
+	tw_tree_encoder_add(s->encoder, nodes, longest_callee_ns, n);
+	if (s->sums.nodes && !tw_tree_sums_add(&s->sums, nodes, n))
 		return tw_oom(err);
-	*ret = p->tree;
-	s->clipped += tw_shaper_clipped(s);
+	*ret_n = n;
+	return TW_OK;
+}
+
+static enum tw_status end_tree(struct tw_shaper *s, struct tw_err *err)
+{
+	if (tw_tree_encoder_end(s->encoder, &s->part.tree) != TW_OK)
+		return tw_oom(err);
+	if (s->sums.nodes) {
+		tw_tree_sums_end(&s->sums);
+		s->out->ops->sums(s->out, &s->sums);
+		tw_tree_sums_done(&s->sums);
+	}
 	return TW_OK;
 }
 
 enum tw_status tw_shaper_end(
         struct tw_shaper *s, const struct tw_thread_info *thread, struct tw_err *err)
 {
+	enum tw_status st = end_tree(s, err);
 	uint32_t slot;
-	enum tw_status st = tw_relay_slot(s->relay, &slot, err);
-	struct part *p;
 
+	if (st == TW_OK)
+		st = tw_relay_slot(s->relay, &slot, err);
 	if (st != TW_OK)
 		return st;
-	p = &s->parts[slot];
-	*p = s->part;
-	p->thread = *thread;
-	p->nest = p->own.track ? &p->own : NULL;
+	s->part.thread = *thread;
+	s->parts[slot] = s->part;
 	s->part = (struct part){0};
 	return tw_relay_pass(s->relay, err);
 }

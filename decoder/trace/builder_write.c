@@ -142,13 +142,6 @@ static void sum_node(struct writer *w, const struct tw_tree_node *n)
 	w->path[w->depth++] = n->method;
 }
 
-static void sum_tree(struct writer *w, const struct tw_tree *t)
-{
-	for (uint32_t i = 1; i < t->n; i++)
-		sum_node(w, &t->nodes[i]);
-	leave(w, 0);
-}
-
 /* The same for a single call. */
 static void sum_slice(struct writer *w, const struct tw_slice *s)
 {
@@ -218,11 +211,29 @@ static enum tw_status sum_calls(struct writer *w, struct tw_err *err)
 	return tw_nest_read_end(&slices, TW_OK, err);
 }
 
+/* Also sums the nodes per method, unless the calls were. */
+static enum tw_status finish_tree(struct writer *w, bool clipped, struct tw_err *err)
+{
+	struct tw_tree_node nodes[TW_NODES_AT_ONCE];
+	enum tw_status st = tw_shaper_tree(w->shaper, err);
+	uint32_t n = 1;
+
+	while (st == TW_OK && n > 0) {
+		st = tw_shaper_nodes(w->shaper, nodes, &n, err);
+		if (st != TW_OK || clipped)
+			continue;
+		for (uint32_t i = 0; i < n; i++)
+			if (nodes[i].depth > 0)
+				sum_node(w, &nodes[i]);
+	}
+	leave(w, 0);
+	return st;
+}
+
 /* Takes the nest. */
 static enum tw_status shape(struct writer *w, const struct nest *nest, struct tw_err *err)
 {
 	bool clipped = false;
-	struct tw_tree tree;
 	enum tw_status st = tw_shaper_begin(w->shaper, nest, w->thread.thread_id, err);
 
 	if (st == TW_OK)
@@ -232,9 +243,7 @@ static enum tw_status shape(struct writer *w, const struct nest *nest, struct tw
 	if (clipped)
 		st = sum_calls(w, err);
 	if (st == TW_OK)
-		st = tw_shaper_tree(w->shaper, &tree, err);
-	if (st == TW_OK && !clipped)
-		sum_tree(w, &tree);
+		st = finish_tree(w, clipped, err);
 	return st == TW_OK ? tw_shaper_end(w->shaper, &w->thread, err) : st;
 }
 
@@ -316,6 +325,8 @@ static enum tw_status write_threads(struct writer *w, struct tw_err *err)
 
 	for (uint32_t i = 0; st == TW_OK && i < w->n_order; i++)
 		st = write_thread(w, &w->b->tracks[w->order[i]], i + 1, err);
+	if (st == TW_OK && w->out->ops->all_sums)
+		st = w->out->ops->all_sums(w->out, w->n_methods, err);
 	if (st == TW_OK)
 		st = tw_shaper_finish(w->shaper, &clipped, err);
 	if (clipped)

@@ -3,9 +3,9 @@
  *
  * While building, a node with two siblings or more is found by (parent, method) in an
  * open-addressing hash, any other one from its parent; the path of the open slices is a stack of
- * nodes.  Finishing sorts the children of each node by falling total time and lays the nodes out in
- * pre-order.  A full tree takes no new nodes: a call without a node counts as its caller's self
- * time, and is counted as clipped.  The stored form is in calltree_store.c.
+ * nodes.  A finished tree is read in pre-order, with the children of each node sorted by falling
+ * total time when the node is read.  A full tree takes no new nodes: a call without a node counts
+ * as its caller's self time, and is counted as clipped.  The stored form is in calltree_store.c.
  */
 #include "decoder/trace/calltree.h"
 
@@ -17,16 +17,26 @@
 #define NODE_MAX (UINT32_MAX >> 1)
 enum { FIRST_SLOTS = 1024 };
 
-/* The part of a node that every call accesses: half a cache line. The rest is in parallel
- * arrays. */
+/* Half a cache line, which every call on the node accesses. */
 struct grown {
-	uint32_t method;
+	uint32_t method, parent;
 	uint32_t last_child : 31; /* most calls repeat the previous child; 0: none */
 	uint32_t several : 1;     /* has three children or more, which are in the hash; an only
 	                           * child is last_child, of two the other one is its follower */
-	uint32_t follower; /* or the order repeats: the sibling called after this one last time */
-	uint32_t count;    /* the low half */
-	int64_t total_ns, max_ns;
+	uint32_t follower : 31;   /* or the order repeats: the sibling called after this one last
+	                           * time */
+	uint32_t is_wide : 1;     /* max_ns is an index of `wide` */
+	uint32_t count;           /* the low half */
+	uint32_t max_ns;
+	int64_t total_ns;
+};
+
+struct todo { /* a node still to be read, copied when its caller is read */
+	uint32_t node, method, depth;
+	uint32_t callees : 31; /* the first one; 0: none */
+	uint32_t is_wide : 1;
+	uint32_t count, max_ns;
+	int64_t total_ns;
 };
 
 struct slot {          /* includes the method, so that most non-matching nodes need not be read */
@@ -37,17 +47,19 @@ struct slot {          /* includes the method, so that most non-matching nodes n
 struct tw_tree_builder {
 	uint64_t max_nodes;
 	struct grown *nodes;
-	uint32_t *parents;
 	int64_t *cpu_plus_1;  /* 0: unknown; NULL: unknown for all nodes */
 	uint32_t *count_high; /* NULL: all 0 */
+	int64_t *wide;        /* longest calls of 2^32 ns or more */
+	uint32_t n_wide, cap_wide;
 	uint32_t n, cap;
 	struct slot *slots; /* node by hash of parent and method */
 	uint32_t n_slots;   /* in use: power of two, at least twice n_hashed */
 	uint32_t cap_slots;
 	uint32_t n_hashed;
-	uint32_t n_pairs; /* nodes with two children */
-	uint32_t *path;   /* node of the open slice at each depth */
+	uint32_t *path; /* node of the open slice at each depth, from index 1 on; first node 0 */
 	uint32_t depth, cap_path;
+	struct todo *todo; /* while the tree is read: a stack, the next node on top */
+	uint32_t n_todo, cap_todo;
 	uint64_t clipped; /* slices without a node */
 	enum tw_status status;
 };
@@ -56,8 +68,8 @@ void tw_tree_builder_reset(struct tw_tree_builder *b, uint64_t max_nodes)
 {
 	b->max_nodes = max_nodes < NODE_MAX / 2 ? max_nodes : NODE_MAX / 2;
 	b->nodes[0] = (struct grown){.method = TW_NO_METHOD};
-	b->parents[0] = 0;
 	b->n = 1;
+	b->n_wide = 0;
 	tw_mem_free(b->cpu_plus_1);
 	b->cpu_plus_1 = NULL;
 	tw_mem_free(b->count_high);
@@ -65,7 +77,6 @@ void tw_tree_builder_reset(struct tw_tree_builder *b, uint64_t max_nodes)
 	b->n_slots = FIRST_SLOTS;
 	memset(b->slots, 0, b->n_slots * sizeof *b->slots);
 	b->n_hashed = 0;
-	b->n_pairs = 0;
 	b->depth = 0;
 	b->clipped = 0;
 	b->status = TW_OK;
@@ -81,11 +92,11 @@ struct tw_tree_builder *tw_tree_builder_new(uint64_t max_nodes)
 	b->cap_slots = FIRST_SLOTS;
 	b->cap_path = 64;
 	b->nodes = tw_mem_alloc(b->cap, sizeof *b->nodes);
-	b->parents = tw_mem_alloc(b->cap, sizeof *b->parents);
 	b->slots = tw_mem_alloc(b->cap_slots, sizeof *b->slots);
 	b->path = tw_mem_alloc(b->cap_path, sizeof *b->path);
-	if (!b->nodes || !b->parents || !b->slots || !b->path)
+	if (!b->nodes || !b->slots || !b->path)
 		return tw_tree_builder_free(b);
+	b->path[0] = 0;
 	tw_tree_builder_reset(b, max_nodes);
 	return b;
 }
@@ -95,11 +106,12 @@ struct tw_tree_builder *tw_tree_builder_free(struct tw_tree_builder *b)
 	if (!b)
 		return NULL;
 	tw_mem_free(b->nodes);
-	tw_mem_free(b->parents);
 	tw_mem_free(b->cpu_plus_1);
 	tw_mem_free(b->count_high);
+	tw_mem_free(b->wide);
 	tw_mem_free(b->slots);
 	tw_mem_free(b->path);
+	tw_mem_free(b->todo);
 	tw_mem_free(b);
 	return NULL;
 }
@@ -112,7 +124,7 @@ static struct slot *slot_of(const struct tw_tree_builder *b, uint32_t parent, ui
 	struct slot *s;
 
 	for (s = &b->slots[at]; s->node; s = &b->slots[at]) {
-		if (s->method == method && b->parents[s->node] == parent)
+		if (s->method == method && b->nodes[s->node].parent == parent)
 			break;
 		at = (at + 1) & (b->n_slots - 1);
 	}
@@ -123,7 +135,7 @@ static void hash(struct tw_tree_builder *b, uint32_t node)
 {
 	uint32_t method = b->nodes[node].method;
 
-	*slot_of(b, b->parents[node], method) = (struct slot){node, method};
+	*slot_of(b, b->nodes[node].parent, method) = (struct slot){node, method};
 }
 
 static bool rehash(struct tw_tree_builder *b)
@@ -143,7 +155,7 @@ static bool rehash(struct tw_tree_builder *b)
 	}
 	b->n_slots = n_slots;
 	for (uint32_t i = 1; i < b->n; i++)
-		if (b->nodes[b->parents[i]].several)
+		if (b->nodes[b->nodes[i].parent].several)
 			hash(b, i);
 	return true;
 }
@@ -183,7 +195,6 @@ static bool make_room(struct tw_tree_builder *b)
 		uint32_t cap = next_cap(b);
 
 		if (!resize((void **)&b->nodes, cap, sizeof *b->nodes) ||
-		        !resize((void **)&b->parents, cap, sizeof *b->parents) ||
 		        !resize_zeros(
 		                (void **)&b->cpu_plus_1, b->cap, cap, sizeof *b->cpu_plus_1) ||
 		        !resize_zeros((void **)&b->count_high, b->cap, cap, sizeof *b->count_high))
@@ -198,23 +209,24 @@ static uint32_t remember(struct tw_tree_builder *b, uint32_t parent, uint32_t no
 	uint32_t last = b->nodes[parent].last_child;
 
 	if (last)
-		b->nodes[last].follower = node;
+		b->nodes[last].follower = node & NODE_MAX;
 	b->nodes[parent].last_child = node & NODE_MAX;
 	return node;
 }
 
-/* Predicts the child without the hash, whose slots are seldom in the cache; 0: no prediction. */
-static uint32_t expected_child(struct tw_tree_builder *b, uint32_t parent, uint32_t method)
+/* Predicts the child without the hash, whose slots are seldom in the cache; 0: no prediction.
+ * `last` needs no check, as node 0 has no method and no follower. */
+static inline uint32_t expected_child(struct grown *nodes, uint32_t parent, uint32_t method)
 {
-	uint32_t last = b->nodes[parent].last_child;
+	uint32_t last = nodes[parent].last_child;
 	uint32_t next;
 
-	if (last == 0 || b->nodes[last].method == method)
+	if (nodes[last].method == method)
 		return last;
-	next = b->nodes[last].follower;
-	if (next == 0 || b->nodes[next].method != method)
+	next = nodes[last].follower;
+	if (next == 0 || nodes[next].method != method)
 		return 0;
-	b->nodes[parent].last_child = next & NODE_MAX;
+	nodes[parent].last_child = next & NODE_MAX;
 	return next;
 }
 
@@ -226,21 +238,18 @@ static uint32_t new_child(struct tw_tree_builder *b, uint32_t parent, uint32_t m
 	uint32_t last = p->last_child;
 	uint32_t node = b->n++;
 
-	b->nodes[node] = (struct grown){.method = method};
-	b->parents[node] = parent;
+	b->nodes[node] = (struct grown){.method = method, .parent = parent};
 	if (last && !p->several) {
 		uint32_t other = b->nodes[last].follower;
 
 		if (!other) {
-			b->nodes[node].follower = last;
-			b->n_pairs++;
+			b->nodes[node].follower = last & NODE_MAX;
 			return node;
 		}
 		p->several = 1;
 		hash(b, last);
 		hash(b, other);
 		b->n_hashed += 2;
-		b->n_pairs--;
 	}
 	if (p->several) {
 		hash(b, node);
@@ -249,14 +258,11 @@ static uint32_t new_child(struct tw_tree_builder *b, uint32_t parent, uint32_t m
 	return node;
 }
 
-/* The child of `parent` for the method, created if missing; 0 at the limit, or on failure, which is
- * stored in status. */
-static uint32_t child_of(struct tw_tree_builder *b, uint32_t parent, uint32_t method)
+/* The child of `parent` for the method, which was not predicted; created if missing. */
+static uint32_t other_child(struct tw_tree_builder *b, uint32_t parent, uint32_t method)
 {
-	uint32_t node = expected_child(b, parent, method);
+	uint32_t node = 0;
 
-	if (node)
-		return node;
 	if (b->nodes[parent].several)
 		node = slot_of(b, parent, method)->node;
 	if (node)
@@ -270,17 +276,27 @@ static uint32_t child_of(struct tw_tree_builder *b, uint32_t parent, uint32_t me
 	return remember(b, parent, new_child(b, parent, method));
 }
 
-static bool reserve_path(struct tw_tree_builder *b)
+/* 0 at the limit, or on failure, which is stored in status. */
+static uint32_t child_of(struct tw_tree_builder *b, uint32_t parent, uint32_t method)
 {
-	uint32_t *p;
+	uint32_t node = expected_child(b->nodes, parent, method);
 
-	if (b->depth < b->cap_path)
+	return node ? node : other_child(b, parent, method);
+}
+
+/* Ensures capacity for one more element. */
+static bool reserve(void **p, uint32_t n, uint32_t *cap, size_t size)
+{
+	uint32_t more = *cap ? 2 * *cap : 64;
+	void *q;
+
+	if (n < *cap)
 		return true;
-	p = tw_mem_resize(b->path, (size_t)b->cap_path * 2, sizeof *p);
-	if (!p)
+	q = tw_mem_resize(*p, more, size);
+	if (!q)
 		return false;
-	b->path = p;
-	b->cap_path *= 2;
+	*p = q;
+	*cap = more;
 	return true;
 }
 
@@ -296,13 +312,13 @@ static uint32_t enter(struct tw_tree_builder *b, uint32_t depth, uint32_t method
 	if (depth > b->depth) /* below a call without a node */
 		return 0;
 	b->depth = depth;
-	if (!reserve_path(b)) {
+	if (!reserve((void **)&b->path, depth + 1, &b->cap_path, sizeof *b->path)) {
 		b->status = TW_NOMEM;
 		return 0;
 	}
-	node = child_of(b, depth ? b->path[depth - 1] : 0, method);
+	node = child_of(b, b->path[depth], method);
 	if (node)
-		b->path[b->depth++] = node;
+		b->path[++b->depth] = node;
 	return node;
 }
 
@@ -324,11 +340,14 @@ static int64_t cpu_of(const struct tw_tree_builder *b, uint32_t node)
 	return b->cpu_plus_1 ? b->cpu_plus_1[node] - 1 : -1;
 }
 
+static uint32_t count_high(const struct tw_tree_builder *b, uint32_t node)
+{
+	return b->count_high ? b->count_high[node] : 0;
+}
+
 static uint64_t count_of(const struct tw_tree_builder *b, uint32_t node)
 {
-	uint64_t high = b->count_high ? b->count_high[node] : 0;
-
-	return high << 32 | b->nodes[node].count;
+	return (uint64_t)count_high(b, node) << 32 | b->nodes[node].count;
 }
 
 /* Calls of other trees, of which there may be more than a thread has. */
@@ -352,6 +371,36 @@ static void carry(struct tw_tree_builder *b, uint32_t node)
 	add_count(b, node, 1);
 }
 
+static int64_t longest_of(const struct tw_tree_builder *b, bool is_wide, uint32_t max_ns)
+{
+	return is_wide ? b->wide[max_ns] : max_ns;
+}
+
+static void raise_wide(struct tw_tree_builder *b, struct grown *g, int64_t max_ns)
+{
+	if (g->is_wide) {
+		if (max_ns > b->wide[g->max_ns])
+			b->wide[g->max_ns] = max_ns;
+	} else if (reserve((void **)&b->wide, b->n_wide, &b->cap_wide, sizeof *b->wide)) {
+		b->wide[b->n_wide] = max_ns;
+		g->max_ns = b->n_wide++;
+		g->is_wide = 1;
+	} else {
+		b->status = TW_NOMEM;
+	}
+}
+
+/* If max_ns is an index, it is less than any longer call. */
+static inline void raise_longest(struct tw_tree_builder *b, struct grown *g, int64_t max_ns)
+{
+	if (max_ns <= g->max_ns)
+		return;
+	if (max_ns <= UINT32_MAX && !g->is_wide)
+		g->max_ns = (uint32_t)max_ns;
+	else
+		raise_wide(b, g, max_ns);
+}
+
 static void add_numbers(struct tw_tree_builder *b, uint32_t node, uint64_t count, int64_t total_ns,
         int64_t cpu_ns, int64_t max_ns)
 {
@@ -359,8 +408,7 @@ static void add_numbers(struct tw_tree_builder *b, uint32_t node, uint64_t count
 
 	add_count(b, node, count);
 	g->total_ns = tw_sum_ns(g->total_ns, total_ns);
-	if (max_ns > g->max_ns)
-		g->max_ns = max_ns;
+	raise_longest(b, g, max_ns);
 	add_cpu(b, node, cpu_ns);
 }
 
@@ -370,27 +418,48 @@ static void add_rootless(struct tw_tree_builder *b, int64_t ns)
 	b->nodes[0].total_ns = tw_sum_ns(b->nodes[0].total_ns, ns);
 }
 
+static inline void add_call(struct tw_tree_builder *b, uint32_t node, const struct tw_slice *s)
+{
+	struct grown *g = &b->nodes[node];
+
+	/* probably the next one on this level, while those below are added */
+	__builtin_prefetch(&b->nodes[g->follower]);
+	if (++g->count == 0)
+		carry(b, node);
+	g->total_ns = tw_sum_ns(g->total_ns, s->dur_ns);
+	raise_longest(b, g, s->dur_ns);
+	if (s->cpu_ns >= 0)
+		add_cpu(b, node, s->cpu_ns);
+}
+
+static void add_clipped(struct tw_tree_builder *b, const struct tw_slice *s)
+{
+	b->clipped++;
+	if (s->depth == 0)
+		add_rootless(b, s->dur_ns);
+}
+
 enum tw_status tw_tree_builder_add(struct tw_tree_builder *b, const struct tw_slice *s, size_t n)
 {
-	for (size_t i = 0; i < n && b->status == TW_OK; i++) {
-		uint32_t node = enter(b, s[i].depth, s[i].method);
-		struct grown *g = &b->nodes[node];
+	for (size_t i = 0; i < n; i++) {
+		const uint32_t depth = s[i].depth;
+		uint32_t node = 0;
 
-		if (node == 0) {
-			b->clipped++;
-			if (s[i].depth == 0)
-				add_rootless(b, s[i].dur_ns);
+		if (depth <= b->depth && depth + 1 < b->cap_path)
+			node = expected_child(b->nodes, b->path[depth], s[i].method);
+		if (node) {
+			b->depth = depth + 1;
+			b->path[depth + 1] = node;
+			add_call(b, node, &s[i]);
 			continue;
 		}
-		/* probably the next one on this level, while those below are added */
-		__builtin_prefetch(&b->nodes[g->follower]);
-		if (++g->count == 0)
-			carry(b, node);
-		g->total_ns = tw_sum_ns(g->total_ns, s[i].dur_ns);
-		if (s[i].dur_ns > g->max_ns)
-			g->max_ns = s[i].dur_ns;
-		if (s[i].cpu_ns >= 0)
-			add_cpu(b, node, s[i].cpu_ns);
+		if (b->status != TW_OK)
+			return b->status;
+		node = enter(b, depth, s[i].method);
+		if (node)
+			add_call(b, node, &s[i]);
+		else
+			add_clipped(b, &s[i]);
 	}
 	return b->status;
 }
@@ -430,16 +499,16 @@ static void add_all_grown(
 	node_of[0] = 0;
 	for (uint32_t i = 1; i < from->n && b->status == TW_OK; i++) {
 		const struct grown *g = &from->nodes[i];
-		uint32_t parent = node_of[from->parents[i]];
+		uint32_t parent = node_of[g->parent];
 
-		node_of[i] = parent || from->parents[i] == 0 ? child_of(b, parent, g->method) : 0;
+		node_of[i] = parent || g->parent == 0 ? child_of(b, parent, g->method) : 0;
 		if (node_of[i]) {
 			add_numbers(b, node_of[i], count_of(from, i), g->total_ns, cpu_of(from, i),
-			        g->max_ns);
+			        longest_of(from, g->is_wide, g->max_ns));
 			continue;
 		}
 		b->clipped += count_of(from, i);
-		if (from->parents[i] == 0)
+		if (g->parent == 0)
 			add_rootless(b, g->total_ns);
 	}
 }
@@ -468,149 +537,168 @@ uint64_t tw_tree_builder_clipped(const struct tw_tree_builder *b)
 	return b->clipped;
 }
 
-/* Children of the nodes that have several, gathered per parent: those of node i are
- * list[first[i] .. first[i + 1]). */
-struct kids {
-	uint32_t *first;
-	struct kid {
-		int64_t total_ns;
-		uint32_t node, method;
-	} * list;
-};
+/* --- reading the tree --- */
 
-TW_ORDER_BY(by_falling_total, struct kid, TW_FALLING(total_ns), TW_RISING(method))
-
-static struct kid kid_of(const struct tw_tree_builder *b, uint32_t node)
+/* Makes the children of a node a list: last_child, then its followers.  A caller is created before
+ * its callees.  Returns the number of nodes without children. */
+static uint32_t link_children(struct tw_tree_builder *b)
 {
-	return (struct kid){b->nodes[node].total_ns, node, b->nodes[node].method};
-}
+	uint32_t leaves = b->n;
 
-/* Insertion sort for few children, as most nodes have. */
-static void sort_kids(struct kid *k, uint32_t n)
-{
-	if (n > 16) {
-		TW_SORT(k, n, by_falling_total);
-		return;
+	b->nodes[0].last_child = 0;
+	for (uint32_t i = 1; i < b->n; i++) {
+		struct grown *g = &b->nodes[i];
+		struct grown *caller = &b->nodes[g->parent];
+
+		g->last_child = 0;
+		g->follower = caller->last_child;
+		leaves -= caller->last_child == 0;
+		caller->last_child = i & NODE_MAX;
 	}
-	for (uint32_t i = 1; i < n; i++) {
-		struct kid at = k[i];
-		uint32_t to = i;
-
-		for (; to > 0 && by_falling_total(&k[to - 1], &at) > 0; to--)
-			k[to] = k[to - 1];
-		k[to] = at;
-	}
+	return leaves;
 }
 
-/* The list takes the place of the hash, which has at least 16 bytes per child. */
-static bool gather(struct tw_tree_builder *b, struct kids *k)
-{
-	k->first = tw_mem_zalloc((size_t)b->n + 2, sizeof *k->first);
-	k->list = (struct kid *)(void *)b->slots;
-	if (!k->first)
-		return false;
-	for (uint32_t i = 1; i < b->n; i++)
-		k->first[b->parents[i] + 2] += b->nodes[b->parents[i]].several;
-	for (uint32_t i = 2; i < b->n + 2; i++)
-		k->first[i] += k->first[i - 1];
-	for (uint32_t i = 1; i < b->n; i++)
-		if (b->nodes[b->parents[i]].several)
-			k->list[k->first[b->parents[i] + 1]++] = kid_of(b, i);
-	for (uint32_t i = 0; i < b->n; i++)
-		if (b->nodes[i].several)
-			sort_kids(k->list + k->first[i], k->first[i + 1] - k->first[i]);
-	return true;
-}
-
-static void place(struct tw_tree_node *out, const struct tw_tree_builder *b, uint32_t node,
-        uint32_t parent, uint32_t depth)
+static inline struct todo todo_of(const struct tw_tree_builder *b, uint32_t node, uint32_t depth)
 {
 	const struct grown *g = &b->nodes[node];
 
-	*out = (struct tw_tree_node){
-	        .parent = parent,
+	return (struct todo){
+	        .node = node,
 	        .method = g->method,
-	        .subtree = 1,
 	        .depth = depth,
-	        .count = count_of(b, node),
-	        .total_ns = g->total_ns,
-	        .self_ns = g->total_ns,
-	        .cpu_ns = cpu_of(b, node),
+	        .callees = g->last_child,
+	        .is_wide = g->is_wide,
+	        .count = g->count,
 	        .max_ns = g->max_ns,
+	        .total_ns = g->total_ns,
 	};
 }
 
-/* `todo` is the stack of siblings still to visit, with the placed parent of each. */
-static void lay_out(const struct tw_tree_builder *b, const struct kids *k, struct tw_tree_node *out,
-        uint32_t (*todo)[2])
+/* The hash is not needed to read the tree, and is large. */
+static void shrink_hash(struct tw_tree_builder *b)
 {
-	uint32_t n_todo = 0;
+	struct slot *slots = tw_mem_resize(b->slots, FIRST_SLOTS, sizeof *slots);
+
+	if (!slots)
+		return;
+	b->slots = slots;
+	b->cap_slots = FIRST_SLOTS;
+}
+
+/* A node is replaced by its children, so there are never more to do than nodes without any. */
+enum tw_status tw_tree_builder_end(struct tw_tree_builder *b)
+{
+	uint32_t leaves;
+
+	if (b->status != TW_OK)
+		return b->status;
+	if (b->cap_slots > FIRST_SLOTS)
+		shrink_hash(b);
+	leaves = link_children(b);
+	if (b->cap_todo < leaves) { /* most of it is never touched */
+		tw_mem_free(b->todo);
+		b->todo = tw_mem_alloc(leaves, sizeof *b->todo);
+		b->cap_todo = b->todo ? leaves : 0;
+	}
+	if (!b->todo)
+		return b->status = TW_NOMEM;
+	b->todo[0] = todo_of(b, 0, 0);
+	b->n_todo = 1;
+	return TW_OK;
+}
+
+TW_ORDER_BY(by_rising_total, struct todo, TW_RISING(total_ns), TW_FALLING(method))
+
+/* The heaviest is the next one to be read.  Insertion sort for few, as most nodes have. */
+static void sort_todo(struct todo *t, uint32_t n)
+{
+	if (n > 16) {
+		TW_SORT(t, n, by_rising_total);
+		return;
+	}
+	for (uint32_t i = 1; i < n; i++) {
+		struct todo moved = t[i];
+		uint32_t at = i;
+
+		for (; at > 0 && by_rising_total(&t[at - 1], &moved) > 0; at--)
+			t[at] = t[at - 1];
+		t[at] = moved;
+	}
+}
+
+/* Takes the next node, and puts its children on the stack. */
+static inline void read_node(
+        struct tw_tree_builder *b, struct tw_tree_node *ret, int64_t *ret_longest_callee_ns)
+{
+	struct todo *const first = &b->todo[--b->n_todo];
+	const struct todo t = *first;
+	struct todo *next = first;
+	int64_t all_ns = t.total_ns;
+	int64_t self_ns = t.total_ns;
+	int64_t longest_ns = 0;
+
+	for (uint32_t i = t.callees; i; i = b->nodes[i].follower) {
+		int64_t callee_ns;
+
+		*next = todo_of(b, i, t.depth + 1);
+		callee_ns = longest_of(b, next->is_wide, next->max_ns);
+		all_ns = tw_sum_ns(all_ns, next->total_ns);
+		self_ns = tw_sum_ns(self_ns, -next->total_ns);
+		longest_ns = callee_ns > longest_ns ? callee_ns : longest_ns;
+		__builtin_prefetch(&b->nodes[next++->callees]);
+	}
+	b->n_todo += (uint32_t)(next - first);
+	if (next - first > 1)
+		sort_todo(first, (uint32_t)(next - first));
+	*ret_longest_callee_ns = longest_ns;
+	*ret = (struct tw_tree_node){
+	        .method = t.method,
+	        .subtree = 1,
+	        .depth = t.depth,
+	        .count = (uint64_t)count_high(b, t.node) << 32 | t.count,
+	        .total_ns = t.node ? t.total_ns : all_ns, /* of node 0, those of no root so far */
+	        .self_ns = t.node ? self_ns : t.total_ns,
+	        .cpu_ns = cpu_of(b, t.node),
+	        .max_ns = longest_of(b, t.is_wide, t.max_ns),
+	};
+}
+
+uint32_t tw_tree_builder_read(struct tw_tree_builder *b, struct tw_tree_node *nodes,
+        int64_t *longest_callee_ns, uint32_t max)
+{
 	uint32_t n = 0;
-	uint32_t node = 0;
-	uint32_t parent = 0;
 
-	for (;;) {
-		const struct grown *g = &b->nodes[node];
-		uint32_t at = n++;
+	for (; n < max && b->n_todo; n++)
+		read_node(b, &nodes[n], &longest_callee_ns[n]);
+	return n;
+}
 
-		place(&out[at], b, node, parent, at ? out[parent].depth + 1 : 0);
-		node = g->last_child;
-		parent = at;
-		if (g->several) {
-			const struct kid *kids = &k->list[k->first[g - b->nodes]];
-			uint32_t i = k->first[g - b->nodes + 1] - k->first[g - b->nodes];
+static void link_parents(struct tw_tree_node *nodes, uint32_t n)
+{
+	for (uint32_t i = 1; i < n; i++) {
+		uint32_t parent = i - 1;
 
-			for (node = kids[0].node; --i > 0;) {
-				todo[n_todo][0] = kids[i].node;
-				todo[n_todo++][1] = at;
-			}
-		} else if (node && b->nodes[node].follower) {
-			struct kid pair[] = {kid_of(b, node), kid_of(b, b->nodes[node].follower)};
-			uint32_t second = by_falling_total(&pair[0], &pair[1]) < 0;
-
-			node = pair[!second].node;
-			todo[n_todo][0] = pair[second].node;
-			todo[n_todo++][1] = at;
-		}
-		if (node && n_todo) /* the next sibling, once the first child's subtree is done */
-			__builtin_prefetch(&b->nodes[todo[n_todo - 1][0]]);
-		if (node)
-			continue;
-		if (n_todo == 0)
-			break;
-		node = todo[--n_todo][0];
-		parent = todo[n_todo][1];
-		if (n_todo)
-			__builtin_prefetch(&b->nodes[todo[n_todo - 1][0]]);
+		while (nodes[parent].depth >= nodes[i].depth)
+			parent = nodes[parent].parent;
+		nodes[i].parent = parent;
 	}
-	while (--n > 0) {
-		struct tw_tree_node *caller = &out[out[n].parent];
-
-		caller->subtree += out[n].subtree;
-		caller->self_ns = tw_sum_ns(caller->self_ns, -out[n].total_ns);
-	}
+	while (--n > 0)
+		nodes[nodes[n].parent].subtree += nodes[n].subtree;
 }
 
 enum tw_status tw_tree_builder_finish_into(struct tw_tree_builder *b, struct tw_tree_node *nodes)
 {
-	struct kids k = {0};
-	uint32_t(*todo)[2] = NULL;
+	enum { AT_ONCE = 256 };
+	int64_t longest_ns[AT_ONCE];
+	uint32_t n = 0;
+	uint32_t more;
 
-	if (b->status != TW_OK)
+	if (tw_tree_builder_end(b) != TW_OK)
 		return b->status;
-	for (uint32_t i = 1; i < b->n; i++)
-		if (b->parents[i] == 0)
-			b->nodes[0].total_ns =
-			        tw_sum_ns(b->nodes[0].total_ns, b->nodes[i].total_ns);
-	if (gather(b, &k))
-		todo = tw_mem_alloc((size_t)b->n_hashed + b->n_pairs + 1, sizeof *todo);
-	if (todo)
-		lay_out(b, &k, nodes, todo);
-	else
-		b->status = TW_NOMEM;
-	tw_mem_free(k.first);
-	tw_mem_free(todo);
-	return b->status;
+	while ((more = tw_tree_builder_read(b, nodes + n, longest_ns, AT_ONCE)) > 0)
+		n += more;
+	link_parents(nodes, n);
+	return TW_OK;
 }
 
 enum tw_status tw_tree_builder_finish(

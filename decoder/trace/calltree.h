@@ -57,13 +57,29 @@ enum tw_status tw_tree_builder_add_grown(
 uint32_t tw_tree_builder_nodes(const struct tw_tree_builder *b);
 /* Calls that did not fit. */
 uint64_t tw_tree_builder_clipped(const struct tw_tree_builder *b);
-/* Sorts the tree; nothing can be added afterwards. */
+/* Ends building; nothing can be added afterwards. */
+enum tw_status tw_tree_builder_end(struct tw_tree_builder *b);
+/* After tw_tree_builder_end: the next nodes of the sorted tree, at most `max`, and the longest call
+ * among the children of each; without `parent` and `subtree`.  0 at the end. */
+uint32_t tw_tree_builder_read(struct tw_tree_builder *b, struct tw_tree_node *nodes,
+        int64_t *longest_callee_ns, uint32_t max);
+/* The complete sorted tree; nothing can be added afterwards. */
 enum tw_status tw_tree_builder_finish(
         struct tw_tree_builder *b, struct tw_arena *a, struct tw_tree *ret);
 /* The same into an array of tw_tree_builder_nodes elements. */
 enum tw_status tw_tree_builder_finish_into(struct tw_tree_builder *b, struct tw_tree_node *nodes);
 
 enum tw_status tw_tree_encode(const struct tw_tree *t, struct tw_buf *out);
+/* The same node by node, in pre-order, for one tree after another. */
+struct tw_tree_encoder;
+struct tw_tree_encoder *tw_tree_encoder_new(void);
+struct tw_tree_encoder *tw_tree_encoder_free(struct tw_tree_encoder *e);
+/* A tree of at most max_nodes, including node 0. */
+enum tw_status tw_tree_encoder_begin(struct tw_tree_encoder *e, uint32_t max_nodes);
+/* The next nodes, as from tw_tree_builder_read; `parent` and `subtree` are not used. */
+void tw_tree_encoder_add(struct tw_tree_encoder *e, const struct tw_tree_node *nodes,
+        const int64_t *longest_callee_ns, uint32_t n);
+enum tw_status tw_tree_encoder_end(struct tw_tree_encoder *e, struct tw_buf *out);
 /* As tw_chunk_cuts. */
 size_t tw_tree_cuts(const uint8_t *payload, size_t len, size_t cuts[TW_CHUNK_CUTS]);
 /* Accepts any bytes: TW_CORRUPT if invalid. */

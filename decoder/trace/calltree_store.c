@@ -51,18 +51,23 @@ static uint64_t per_call(const struct tw_tree_node *n, uint64_t ns)
 
 /* --- writing --- */
 
-struct encoder {
+/* The columns are written into parts of one block; those of longest calls are in reverse. */
+struct tw_tree_encoder {
+	uint8_t *memory;
+	size_t cap;
+	uint32_t n, max; /* nodes */
+	uint32_t depth;  /* of the last one */
+	uint64_t own;    /* self time of node 0 */
+	bool has_cpu;
 	uint8_t *base[COLUMNS], *at[COLUMNS];
+	uint8_t *max_end;         /* COL_MAX is written from here to the front */
+	uint64_t *more, *more_at; /* by node with several calls: the longest minus that of its
+	                           * callees */
 	struct tw_averages self;
 	struct bits self_bits, max_bits;
 };
 
-static void put(struct encoder *e, enum column c, uint64_t v)
-{
-	e->at[c] = tw_put_varint(e->at[c], v);
-}
-
-static void put_bits(struct bits *b, uint8_t **at, uint64_t v, unsigned n)
+static inline void put_bits(struct bits *b, uint8_t **at, uint64_t v, unsigned n)
 {
 	unsigned full;
 
@@ -76,7 +81,7 @@ static void put_bits(struct bits *b, uint8_t **at, uint64_t v, unsigned n)
 }
 
 /* Stores the bits of v below its bucket. */
-static void put_below(struct bits *b, uint8_t **at, uint64_t v)
+static inline void put_below(struct bits *b, uint8_t **at, uint64_t v)
 {
 	unsigned below = tw_bits_below(v);
 
@@ -88,14 +93,138 @@ static void put_below(struct bits *b, uint8_t **at, uint64_t v)
 	put_bits(b, at, v >> TW_HALF_BITS, TW_HALF_BITS);
 }
 
-static void put_self(struct encoder *e, const struct tw_tree_node *n)
+/* The columns, in local variables: otherwise the compiler would have to assume that storing a byte
+ * changes them. */
+void tw_tree_encoder_add(struct tw_tree_encoder *e, const struct tw_tree_node *nodes,
+        const int64_t *longest_callee_ns, uint32_t n)
 {
-	uint16_t *average = &e->self.slots[self_slot(n->method, n->count)];
-	unsigned bucket = (bucket_of(self_of(n)) - bucket_of(n->count) + BUCKET_BASE) & 255;
+	uint8_t *path = e->at[COL_PATH];
+	uint8_t *count = e->at[COL_COUNT];
+	uint8_t *self = e->at[COL_SELF];
+	uint8_t *self_bits = e->at[COL_SELF_BITS];
+	uint8_t *max = e->at[COL_MAX];
+	uint8_t *cpu = e->at[COL_CPU];
+	struct bits bits = e->self_bits;
+	uint64_t *more_at = e->more_at;
+	uint32_t depth = e->depth;
+	uint32_t i = 0;
 
-	*e->at[COL_SELF]++ = (uint8_t)(bucket - tw_expected_bucket(*average));
-	*average = tw_next_average(*average, bucket);
-	put_below(&e->self_bits, &e->at[COL_SELF_BITS], self_of(n));
+	if (e->n == 0 && n > 0)
+		e->own = self_of(&nodes[i++]);
+	for (; i < n; i++) {
+		const struct tw_tree_node *const node = &nodes[i];
+		const uint64_t self_ns = self_of(node);
+		uint16_t *average = &e->self.slots[self_slot(node->method, node->count)];
+		const unsigned bucket =
+		        (bucket_of(self_ns) - bucket_of(node->count) + BUCKET_BASE) & 255;
+
+		path = tw_put_varint(path, depth + 1 - node->depth);
+		path = tw_put_varint_branchless(path, node->method);
+		count = tw_put_varint(count, node->count);
+		depth = node->depth;
+		*self++ = (uint8_t)(bucket - tw_expected_bucket(*average));
+		*average = tw_next_average(*average, bucket);
+		put_below(&bits, &self_bits, self_ns);
+		cpu = tw_put_varint(cpu, (uint64_t)(node->cpu_ns + 1));
+		e->has_cpu |= node->cpu_ns >= 0;
+		if (node->count != 1) {
+			/* A node's longest call usually contains its callees' longest call.  The
+			 * difference needs fewer bits and is close to the self time per call.  It
+			 * is stored in reverse, so that a reader knows the callees' value already.
+			 * A callee may outlast its caller. */
+			const uint64_t more =
+			        node->max_ns > longest_callee_ns[i]
+			                ? (uint64_t)(node->max_ns - longest_callee_ns[i])
+			                : 0;
+
+			*--max = (uint8_t)(bucket_of(more) - bucket_of(per_call(node, self_ns)));
+			*more_at++ = more;
+		}
+	}
+	e->at[COL_PATH] = path;
+	e->at[COL_COUNT] = count;
+	e->at[COL_SELF] = self;
+	e->at[COL_SELF_BITS] = self_bits;
+	e->at[COL_MAX] = max;
+	e->at[COL_CPU] = cpu;
+	e->self_bits = bits;
+	e->more_at = more_at;
+	e->depth = depth;
+	e->n += n;
+}
+
+struct tw_tree_encoder *tw_tree_encoder_new(void)
+{
+	return tw_mem_zalloc(1, sizeof(struct tw_tree_encoder));
+}
+
+struct tw_tree_encoder *tw_tree_encoder_free(struct tw_tree_encoder *e)
+{
+	if (e)
+		tw_mem_free(e->memory);
+	tw_mem_free(e);
+	return NULL;
+}
+
+enum tw_status tw_tree_encoder_begin(struct tw_tree_encoder *e, uint32_t max_nodes)
+{
+	static const size_t most[COLUMNS] = {
+	        PATH_MAX, VALUE_MAX, 1, BITS_MAX, 1, BITS_MAX, VALUE_MAX};
+	size_t all = max_nodes * sizeof *e->more;
+	struct tw_tree_encoder empty = {.memory = e->memory, .cap = e->cap};
+
+	for (int c = 0; c < COLUMNS; c++)
+		all += most[c] * max_nodes + SLACK;
+	*e = empty;
+	if (all > e->cap) {
+		tw_mem_free(e->memory);
+		e->memory = tw_mem_alloc(all, 1); /* most of it is never touched */
+		e->cap = e->memory ? all : 0;
+	}
+	if (!e->memory)
+		return TW_NOMEM;
+	e->more = e->more_at = (uint64_t *)(void *)e->memory;
+	all = max_nodes * sizeof *e->more;
+	for (int c = 0; c < COLUMNS; c++) {
+		e->base[c] = e->at[c] = e->memory + all;
+		all += most[c] * max_nodes + SLACK;
+	}
+	e->max_end = e->at[COL_MAX] += max_nodes;
+	return TW_OK;
+}
+
+/* Completes the columns. */
+static void finish(struct tw_tree_encoder *e)
+{
+	while (e->more_at > e->more)
+		put_below(&e->max_bits, &e->at[COL_MAX_BITS], *--e->more_at);
+	if (e->self_bits.n)
+		*e->at[COL_SELF_BITS]++ = (uint8_t)e->self_bits.held;
+	if (e->max_bits.n)
+		*e->at[COL_MAX_BITS]++ = (uint8_t)e->max_bits.held;
+	e->base[COL_MAX] = e->at[COL_MAX];
+	e->at[COL_MAX] = e->max_end;
+	if (!e->has_cpu)
+		e->at[COL_CPU] = e->base[COL_CPU];
+}
+
+enum tw_status tw_tree_encoder_end(struct tw_tree_encoder *e, struct tw_buf *out)
+{
+	size_t all = HEADER;
+
+	finish(e);
+	for (int c = 0; c < COLUMNS; c++)
+		all += (size_t)(e->at[c] - e->base[c]);
+	(void)tw_buf_reserve(out, all);
+	(void)tw_buf_add_u32le(out, TREE_MAGIC);
+	(void)tw_buf_add_u32le(out, e->n);
+	(void)tw_buf_add_u64le(out, e->own);
+	for (int c = 0; c < COLUMNS; c++)
+		(void)tw_buf_add_u32le(out, (uint32_t)(e->at[c] - e->base[c]));
+	for (int c = 0; c < COLUMNS; c++)
+		if (e->at[c] > e->base[c])
+			(void)tw_buf_add(out, e->base[c], (size_t)(e->at[c] - e->base[c]));
+	return tw_buf_status(out);
 }
 
 static int64_t longest_callee(const struct tw_tree *t, uint32_t node)
@@ -109,84 +238,20 @@ static int64_t longest_callee(const struct tw_tree *t, uint32_t node)
 	return longest;
 }
 
-/* A node's longest call usually contains its callees' longest call.  The difference needs fewer
- * bits and is close to the self time per call.  Nodes are read in reverse, so the callees' value is
- * already known. */
-static void put_longest(struct encoder *e, const struct tw_tree *t)
-{
-	for (uint32_t i = t->n; i-- > 1;) {
-		const struct tw_tree_node *n = &t->nodes[i];
-		int64_t more;
-
-		if (n->count == 1)
-			continue;
-		more = n->max_ns - longest_callee(t, i);
-		if (more < 0) /* a callee outlasts its caller */
-			more = 0;
-		*e->at[COL_MAX]++ =
-		        (uint8_t)(bucket_of((uint64_t)more) - bucket_of(per_call(n, self_of(n))));
-		put_below(&e->max_bits, &e->at[COL_MAX_BITS], (uint64_t)more);
-	}
-}
-
-static bool has_cpu(const struct tw_tree *t)
-{
-	for (uint32_t i = 1; i < t->n; i++)
-		if (t->nodes[i].cpu_ns >= 0)
-			return true;
-	return false;
-}
-
-static void encode(struct encoder *e, const struct tw_tree *t)
-{
-	bool cpu = has_cpu(t);
-
-	for (uint32_t i = 1; i < t->n; i++) {
-		const struct tw_tree_node *n = &t->nodes[i];
-
-		put(e, COL_PATH, t->nodes[i - 1].depth + 1 - n->depth);
-		put(e, COL_PATH, n->method);
-		put(e, COL_COUNT, n->count);
-		put_self(e, n);
-		if (cpu)
-			put(e, COL_CPU, (uint64_t)(n->cpu_ns + 1));
-	}
-	put_longest(e, t);
-	if (e->self_bits.n)
-		*e->at[COL_SELF_BITS]++ = (uint8_t)e->self_bits.held;
-	if (e->max_bits.n)
-		*e->at[COL_MAX_BITS]++ = (uint8_t)e->max_bits.held;
-}
-
 enum tw_status tw_tree_encode(const struct tw_tree *t, struct tw_buf *out)
 {
-	static const size_t most[COLUMNS] = {
-	        PATH_MAX, VALUE_MAX, 1, BITS_MAX, 1, BITS_MAX, VALUE_MAX};
-	struct encoder e = {0};
-	uint8_t *memory;
-	size_t all = 0;
+	struct tw_tree_encoder *e = tw_tree_encoder_new();
+	enum tw_status st = e ? tw_tree_encoder_begin(e, t->n) : TW_NOMEM;
 
-	for (int c = 0; c < COLUMNS; c++)
-		all += most[c] * t->n + SLACK;
-	memory = tw_mem_alloc(all, 1); /* most of it is never touched */
-	if (!memory)
-		return TW_NOMEM;
-	all = 0;
-	for (int c = 0; c < COLUMNS; c++) {
-		e.base[c] = e.at[c] = memory + all;
-		all += most[c] * t->n + SLACK;
+	for (uint32_t i = 0; st == TW_OK && i < t->n; i++) {
+		const int64_t longest_ns = longest_callee(t, i);
+
+		tw_tree_encoder_add(e, &t->nodes[i], &longest_ns, 1);
 	}
-	encode(&e, t);
-	(void)tw_buf_add_u32le(out, TREE_MAGIC);
-	(void)tw_buf_add_u32le(out, t->n);
-	(void)tw_buf_add_u64le(out, self_of(&t->nodes[0]));
-	for (int c = 0; c < COLUMNS; c++)
-		(void)tw_buf_add_u32le(out, (uint32_t)(e.at[c] - e.base[c]));
-	for (int c = 0; c < COLUMNS; c++)
-		if (e.at[c] > e.base[c])
-			(void)tw_buf_add(out, e.base[c], (size_t)(e.at[c] - e.base[c]));
-	tw_mem_free(memory);
-	return tw_buf_status(out);
+	if (st == TW_OK)
+		st = tw_tree_encoder_end(e, out);
+	tw_tree_encoder_free(e);
+	return st;
 }
 
 size_t tw_tree_cuts(const uint8_t *payload, size_t len, size_t cuts[TW_CHUNK_CUTS])

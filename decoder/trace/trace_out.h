@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "decoder/base/arena.h"
 #include "decoder/base/err.h"
 #include "decoder/base/str.h"
 #include "decoder/formats/notes.h"
@@ -17,6 +16,7 @@
 #include "decoder/formats/source.h"
 #include "decoder/trace/calltree.h"
 #include "decoder/trace/columns.h"
+#include "decoder/trace/tree_sums.h"
 
 struct tw_trace_info { /* of a complete trace; strings are borrowed */
 	uint32_t pid;
@@ -85,17 +85,15 @@ enum { TW_NOTES_AT_ONCE = 2048, TW_NOTES_TEXT_BYTES = 1 << 20 };
  * methods (index 0, 1, ...), the notes by rising time, the documents, the repairs and last the
  * info.  Payloads are not yet compressed.  Chunks, trees and threads may be delivered in a thread
  * other than the caller's, but never two at a time; all of them are delivered before the first
- * method. */
+ * method.  sums and all_sums are called in the caller's thread, possibly at the same time. */
 struct tw_trace_out;
 struct tw_trace_out_ops {
 	/* The receiver may keep the payload's memory: it then gives the buffer another one. */
 	enum tw_status (*chunk)(struct tw_trace_out *, const struct tw_chunk_info *,
 	        struct tw_buf *payload, struct tw_err *);
-	/* The tree, and its encoding.  Its nodes are in *arena, which the receiver may keep: it
-	 * then sets *arena to NULL and frees it. */
-	enum tw_status (*tree)(struct tw_trace_out *, uint32_t thread_id,
-	        const struct tw_tree *tree, struct tw_arena **arena, const uint8_t *payload,
-	        size_t len, struct tw_err *);
+	/* The same. */
+	enum tw_status (*tree)(struct tw_trace_out *, uint32_t thread_id, uint32_t nodes,
+	        struct tw_buf *payload, struct tw_err *);
 	enum tw_status (*thread)(
 	        struct tw_trace_out *, const struct tw_thread_info *, struct tw_err *);
 	enum tw_status (*method)(
@@ -109,6 +107,12 @@ struct tw_trace_out_ops {
 	        struct tw_trace_out *, const struct tw_repair_count *, struct tw_err *);
 	enum tw_status (*info)(
 	        struct tw_trace_out *, const struct tw_trace_info *, struct tw_err *);
+	/* NULL: not needed.  The sums of each tree, by rising thread id.  The receiver may take
+	 * them: it then sets them to zeros, and frees them with tw_tree_sums_done. */
+	void (*sums)(struct tw_trace_out *, struct tw_tree_sums *);
+	/* NULL: not needed.  All sums were passed on; chunks may still follow.  `methods`: of the
+	 * trace. */
+	enum tw_status (*all_sums)(struct tw_trace_out *, uint32_t methods, struct tw_err *);
 };
 struct tw_trace_out { /* first member of an implementation's struct */
 	const struct tw_trace_out_ops *ops;

@@ -131,8 +131,9 @@ enum tw_status tw_query_graph(struct tw_trace_file *f, const struct tw_selection
 /* --- the summary tree (query_flame.c; schema/columns.md) --- */
 
 /* Has at most max_nodes nodes, not counting rests. */
-enum tw_status tw_query_summary(const struct tw_forest *f, uint32_t max_nodes, uint32_t rest,
-        struct tw_arena *a, struct tw_summary_tree *ret, struct tw_err *err) TW_MUST_USE;
+enum tw_status tw_query_summary(const struct tw_tree_sums *trees, uint32_t n_trees,
+        uint32_t max_nodes, uint32_t rest, struct tw_arena *a, struct tw_summary_tree *ret,
+        struct tw_err *err) TW_MUST_USE;
 /* Returns whether the summary tree gives the same result for q as the trees it was made of. */
 bool tw_summary_suffices(const struct tw_summary_tree *c, const struct tw_flame_query *q);
 enum tw_status tw_query_flame_of_summary(const struct tw_summary_tree *c,

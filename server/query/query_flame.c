@@ -248,8 +248,10 @@ static enum tw_status grow_down(const struct tw_forest *f, struct flame_input *w
 		return st;
 	if (!roots)
 		return tw_oom(err);
-	for (uint32_t i = 0; i < f->n; i++)
+	for (uint32_t i = 0; i < f->n; i++) {
 		roots[i] = member_of(f, w, i, 0);
+		g.tree_nodes += f->trees[i].n;
+	}
 	return tw_grow(&g, q, roots, f->n, ret, err);
 }
 
@@ -511,6 +513,7 @@ enum tw_status tw_query_bottom_up(const struct tw_forest *f, const struct tw_fla
 	if (!l.callers || !cut_runs(&l, (uint32_t)nodes, a))
 		return tw_oom(err);
 	n = list_members(&l);
+	g.tree_nodes = nodes;
 	g.arg = l.callers;
 	g.leaves = l.leaves;
 	return tw_grow(&g, q, l.members, n, ret, err);
@@ -545,14 +548,107 @@ static struct tw_tree tree_of(const struct tw_flame *f, uint32_t rest, struct tw
 	return t;
 }
 
-enum tw_status tw_query_summary(const struct tw_forest *f, uint32_t max_nodes, uint32_t rest,
-        struct tw_arena *a, struct tw_summary_tree *ret, struct tw_err *err)
+/* Input of tw_grow, without the values that a summary tree does not have. */
+struct summary_input {
+	const struct tw_tree_sums *trees;
+};
+
+static const struct tw_node_sums *node_sums(
+        const struct tw_grower *g, const struct tw_grow_member *m)
+{
+	const struct summary_input *in = g->arg;
+
+	return &in->trees[m->tree].nodes[m->at];
+}
+
+static struct tw_grow_sums summary_sums(const struct tw_grower *g, const struct tw_grow_member *m)
+{
+	const struct summary_input *in = g->arg;
+	const struct tw_node_sums *n = node_sums(g, m);
+	struct tw_grow_sums sums = {
+	        .value = n->total_ns,
+	        .max_ns = n->max_ns,
+	        .order = n->total_ns,
+	        .count = n->count,
+	        .hidden = n->subtree,
+	};
+
+	if (n->count == TW_WIDE_SUMS) {
+		const struct tw_wide_sums *wide = tw_tree_sums_wide(&in->trees[m->tree], m->at);
+
+		sums.count = wide->count;
+		sums.max_ns = wide->max_ns;
+	}
+	return sums;
+}
+
+static uint32_t count_summary_callees(
+        const struct tw_grower *g, const struct tw_grow_member *members, uint32_t n)
+{
+	uint32_t k = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tw_node_sums *node = node_sums(g, &members[i]);
+		const struct tw_node_sums *end = node + node->subtree;
+
+		for (node++; node < end; node += node->subtree)
+			k++;
+	}
+	return k;
+}
+
+/* NOLINTBEGIN(readability-non-const-parameter) the type is tw_expand_fn */
+static bool summary_callees(struct tw_grower *g, const struct tw_grow_member *members, uint32_t n,
+        struct tw_grow_member **ret, uint32_t *ret_n, int64_t *ret_self)
+/* NOLINTEND(readability-non-const-parameter) */
+{
+	const struct summary_input *in = g->arg;
+	uint32_t most = count_summary_callees(g, members, n);
+	struct tw_grow_member *found = tw_arena_alloc(g->arena, most ? most : 1, sizeof *found);
+	uint32_t k = 0;
+
+	(void)ret_self;
+	for (uint32_t i = 0; found && i < n; i++) {
+		const struct tw_node_sums *nodes = in->trees[members[i].tree].nodes;
+		uint32_t end = members[i].at + nodes[members[i].at].subtree;
+
+		for (uint32_t at = members[i].at + 1; at < end; at += nodes[at].subtree)
+			found[k++] = (struct tw_grow_member){members[i].tree, at, nodes[at].method};
+	}
+	*ret = found;
+	*ret_n = k;
+	return found != NULL;
+}
+
+static enum tw_status grow_summary(const struct tw_tree_sums *trees, uint32_t n_trees,
+        uint32_t max_nodes, struct tw_arena *a, struct tw_flame *ret, struct tw_err *err)
 {
 	const struct tw_flame_query whole = {.max_nodes = max_nodes};
+	struct summary_input in = {.trees = trees};
+	struct tw_grower g = {.arena = a,
+	        .expand = summary_callees,
+	        .sums = summary_sums,
+	        .arg = &in,
+	        .knows_total = true};
+	struct tw_grow_member *roots = tw_arena_alloc(a, n_trees, sizeof *roots);
+
+	if (!roots)
+		return tw_oom(err);
+	for (uint32_t i = 0; i < n_trees; i++) {
+		roots[i] = (struct tw_grow_member){i, 0, TW_NO_METHOD};
+		g.tree_nodes += trees[i].n;
+	}
+	return tw_grow(&g, &whole, roots, n_trees, ret, err);
+}
+
+enum tw_status tw_query_summary(const struct tw_tree_sums *trees, uint32_t n_trees,
+        uint32_t max_nodes, uint32_t rest, struct tw_arena *a, struct tw_summary_tree *ret,
+        struct tw_err *err)
+{
 	struct tw_flame flame;
 	struct tw_tree_builder *b;
 	struct tw_tree t;
-	enum tw_status st = tw_query_flame(f, &whole, NULL, a, &flame, err);
+	enum tw_status st = grow_summary(trees, n_trees, max_nodes, a, &flame, err);
 
 	if (st != TW_OK)
 		return st;

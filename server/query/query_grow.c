@@ -346,10 +346,8 @@ static bool open_node(struct tw_grower *g, uint32_t node)
 /* Allocates about the expected number: unused pages cost nothing, copies do. */
 static uint32_t first_capacity(const struct tw_grower *g, uint32_t max_nodes)
 {
-	uint64_t most = 1;
+	uint64_t most = g->tree_nodes + 1;
 
-	for (uint32_t i = 0; i < g->forest->n; i++)
-		most += g->forest->trees[i].n;
 	if (most > 2 * (uint64_t)max_nodes)
 		most = 2 * (uint64_t)max_nodes;
 	return most < UINT32_MAX / 8 ? (uint32_t)most + 1 : 1;

@@ -47,7 +47,8 @@ typedef struct tw_grow_sums (*tw_sums_fn)(
         const struct tw_grower *g, const struct tw_grow_member *m);
 
 struct tw_grower {
-	const struct tw_forest *forest;
+	const struct tw_forest *forest; /* NULL: expand and sums use other trees */
+	uint64_t tree_nodes;            /* in all trees */
 	struct tw_arena *arena;
 	const struct tw_deadline *deadline;
 	bool late; /* the deadline passed while a node was opened; that node stays closed */

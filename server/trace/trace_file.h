@@ -41,8 +41,9 @@ struct tw_summary_tree {
 enum { TW_SUMMARY_NODES = 20000 };
 
 /* Computes the summary tree: tw_query_summary. */
-typedef enum tw_status (*tw_summary_fn)(const struct tw_forest *f, uint32_t max_nodes,
-        uint32_t rest, struct tw_arena *a, struct tw_summary_tree *ret, struct tw_err *err);
+typedef enum tw_status (*tw_summary_fn)(const struct tw_tree_sums *trees, uint32_t n_trees,
+        uint32_t max_nodes, uint32_t rest, struct tw_arena *a, struct tw_summary_tree *ret,
+        struct tw_err *err);
 
 enum tw_status tw_trace_writer_new(const char *path, tw_summary_fn make_summary,
         struct tw_trace_writer **ret, struct tw_err *err) TW_MUST_USE;

@@ -62,49 +62,22 @@ struct tw_frames *tw_frames_free(struct tw_frames *f)
 	return NULL;
 }
 
-/* A slot for a payload of that size. */
-static enum tw_status slot_for(struct tw_frames *f, const struct tw_frame_info *info, size_t len,
-        struct slot **ret, struct tw_err *err)
+enum tw_status tw_frames_take(struct tw_frames *f, const struct tw_frame_info *info,
+        struct tw_buf *payload, struct tw_err *err)
 {
+	const size_t len = payload->len;
 	uint32_t at;
 	enum tw_status st = tw_relay_slot(f->relay, &at, err);
+	struct tw_buf spare;
 
 	if (st != TW_OK)
 		return st;
 	if (f->until_thread && len >= f->until_thread)
 		tw_relay_start(f->relay);
 	f->until_thread -= len < f->until_thread ? len : f->until_thread;
-	*ret = &f->slots[at];
-	(*ret)->info = *info;
-	return TW_OK;
-}
-
-enum tw_status tw_frames_add(struct tw_frames *f, const struct tw_frame_info *info,
-        const uint8_t *payload, size_t len, struct tw_err *err)
-{
-	struct slot *s;
-	enum tw_status st = slot_for(f, info, len, &s, err);
-
-	if (st != TW_OK)
-		return st;
-	tw_buf_clear(&s->payload);
-	(void)tw_buf_add(&s->payload, payload, len);
-	if (tw_buf_status(&s->payload) != TW_OK)
-		return tw_oom(err);
-	return tw_relay_pass(f->relay, err);
-}
-
-enum tw_status tw_frames_take(struct tw_frames *f, const struct tw_frame_info *info,
-        struct tw_buf *payload, struct tw_err *err)
-{
-	struct slot *s;
-	enum tw_status st = slot_for(f, info, payload->len, &s, err);
-	struct tw_buf spare;
-
-	if (st != TW_OK)
-		return st;
-	spare = s->payload;
-	s->payload = *payload;
+	spare = f->slots[at].payload;
+	f->slots[at].payload = *payload;
+	f->slots[at].info = *info;
 	*payload = spare;
 	return tw_relay_pass(f->relay, err);
 }

@@ -56,8 +56,8 @@ struct ZSTD_CCtx_s *tw_packer_zstd(struct tw_packer *p);
 
 /* --- payloads compressed in parallel with the code that produces them --- */
 
-/* Payloads are copied into a few slots; one thread compresses them in order and passes each
- * frame to `store`. If there are few, or no thread can be created, the caller's thread does this.
+/* A few slots hold payloads; one thread compresses them in order and passes each frame to
+ * `store`. If there are few, or no thread can be created, the caller's thread does this.
  * Thread: one caller; `store` runs in the other thread until tw_frames_finish has returned. */
 struct tw_frame_info {
 	bool is_tree;
@@ -75,11 +75,8 @@ struct tw_frames;
 struct tw_frames *tw_frames_new(int zstd_level, tw_frame_fn store, void *arg);
 /* Waits for work in progress and ignores its result. */
 struct tw_frames *tw_frames_free(struct tw_frames *f);
-/* Copies the payload.  Returns the first error of compressing or storing this payload or an earlier
- * one. */
-enum tw_status tw_frames_add(struct tw_frames *f, const struct tw_frame_info *info,
-        const uint8_t *payload, size_t len, struct tw_err *err) TW_MUST_USE;
-/* The same without a copy: gives the buffer other memory, with any content. */
+/* Takes the payload, and gives the buffer other memory, with any content.  Returns the first error
+ * of compressing or storing this payload or an earlier one. */
 enum tw_status tw_frames_take(struct tw_frames *f, const struct tw_frame_info *info,
         struct tw_buf *payload, struct tw_err *err) TW_MUST_USE;
 /* Returns when everything is stored.  Can be called again, without effect; payloads added later are
@@ -97,15 +94,16 @@ struct tw_summary_maker;
 struct tw_summary_maker *tw_summary_maker_new(tw_summary_fn make);
 struct tw_summary_maker *tw_summary_maker_free(struct tw_summary_maker *m);
 
-/* A thread's call tree, whose nodes are in *arena. The maker takes ownership of the arena and sets
- * it to NULL, or gives up. */
-void tw_summary_maker_keep(
-        struct tw_summary_maker *m, const struct tw_tree *tree, struct tw_arena **arena);
+/* Takes the sums of a thread's call tree, or gives up. */
+void tw_summary_maker_keep(struct tw_summary_maker *m, struct tw_tree_sums *sums);
 
-/* Stores the summary tree next to the trees; `methods`: number of methods in the trace.  TW_OK
- * without storing anything if there are too few nodes or not enough memory. */
-enum tw_status tw_summary_maker_store(struct tw_summary_maker *m, struct tw_frames *frames,
-        uint32_t methods, struct tw_err *err) TW_MUST_USE;
+/* After the last tree; `methods`: number of methods in the trace.  Makes nothing if there are too
+ * few nodes or not enough memory. */
+enum tw_status tw_summary_maker_make(
+        struct tw_summary_maker *m, uint32_t methods, struct tw_err *err) TW_MUST_USE;
+/* Stores the summary tree, if one was made, next to the trees. */
+enum tw_status tw_summary_maker_store(
+        struct tw_summary_maker *m, struct tw_frames *frames, struct tw_err *err) TW_MUST_USE;
 
 /* --- blocks of notes --- */
 

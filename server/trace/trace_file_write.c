@@ -160,13 +160,22 @@ static enum tw_status out_chunk(struct tw_trace_out *o, const struct tw_chunk_in
 	return tw_frames_take(writer_of(o)->frames, &info, payload, err);
 }
 
-static enum tw_status out_tree(struct tw_trace_out *o, uint32_t thread_id, const struct tw_tree *t,
-        struct tw_arena **arena, const uint8_t *payload, size_t len, struct tw_err *err)
+static enum tw_status out_tree(struct tw_trace_out *o, uint32_t thread_id, uint32_t nodes,
+        struct tw_buf *payload, struct tw_err *err)
 {
-	struct tw_frame_info info = {.is_tree = true, .chunk.thread_id = thread_id, .nodes = t->n};
+	struct tw_frame_info info = {.is_tree = true, .chunk.thread_id = thread_id, .nodes = nodes};
 
-	tw_summary_maker_keep(writer_of(o)->summary, t, arena);
-	return tw_frames_add(writer_of(o)->frames, &info, payload, len, err);
+	return tw_frames_take(writer_of(o)->frames, &info, payload, err);
+}
+
+static void out_sums(struct tw_trace_out *o, struct tw_tree_sums *sums)
+{
+	tw_summary_maker_keep(writer_of(o)->summary, sums);
+}
+
+static enum tw_status out_all_sums(struct tw_trace_out *o, uint32_t methods, struct tw_err *err)
+{
+	return tw_summary_maker_make(writer_of(o)->summary, methods, err);
 }
 
 /* The other thread uses the database until all frames are stored, so threads are queued here. */
@@ -398,6 +407,8 @@ static const struct tw_trace_out_ops ops = {
         .document = out_document,
         .repair = out_repair,
         .info = out_info,
+        .sums = out_sums,
+        .all_sums = out_all_sums,
 };
 
 static enum tw_status create(struct tw_trace_writer *w, struct tw_err *err)
@@ -529,7 +540,7 @@ enum tw_status tw_trace_writer_commit(
 	enum tw_status st = write_threads(w, err);
 
 	if (st == TW_OK)
-		st = tw_summary_maker_store(w->summary, w->frames, w->methods, err);
+		st = tw_summary_maker_store(w->summary, w->frames, err);
 	if (st == TW_OK)
 		st = write_facts(w, facts, err);
 	if (st != TW_OK)

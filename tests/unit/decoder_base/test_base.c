@@ -226,30 +226,6 @@ static void test_lookup(void **state)
 	assert_null(TW_LOOKUP(rows, 2, owned, "c"));
 }
 
-static void test_arena_takes(void **state)
-{
-	enum { BYTES = 4 << 20, WANT = 1 << 20, MAX = 2 << 20 };
-	struct tw_arena *a = tw_arena_new(MAX);
-	uint8_t *p = tw_mem_alloc(BYTES, 1);
-	uint8_t *q;
-
-	(void)state;
-	memset(p, 1, BYTES);
-	tw_arena_take(a, p, BYTES, WANT);
-	assert_in_range(tw_arena_bytes(a), WANT, WANT + 64);
-	q = tw_arena_alloc(a, WANT, 1);
-	assert_non_null(q);
-	memset(q, 2, WANT);
-	assert_in_range(tw_arena_bytes(a), WANT, WANT + 64); /* no other block */
-	assert_non_null(tw_arena_alloc(a, 100, 1));
-	/* too small, and past the limit: freed */
-	tw_arena_take(a, tw_mem_alloc(WANT, 1), WANT, WANT);
-	tw_arena_take(a, tw_mem_alloc(BYTES, 1), BYTES, MAX);
-	tw_arena_take(a, tw_mem_alloc(BYTES, 1), BYTES, SIZE_MAX);
-	assert_in_range(tw_arena_bytes(a), WANT, WANT + (64 << 10));
-	tw_arena_free(a);
-}
-
 static void test_filled_pages(void **state)
 {
 	enum { LARGE = 2 << 20 };
@@ -286,7 +262,6 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_varint_round_trip),
         cmocka_unit_test(test_salted_strings),
         cmocka_unit_test(test_arena_fits),
-        cmocka_unit_test(test_arena_takes),
         cmocka_unit_test(test_filled_pages),
         cmocka_unit_test(test_utf8_clean_replaces_bad_bytes),
         cmocka_unit_test(test_fail_makes_one_line),

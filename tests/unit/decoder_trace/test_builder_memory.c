@@ -21,12 +21,16 @@ static enum tw_status drop_chunk(struct tw_trace_out *out, const struct tw_chunk
 	return TW_OK;
 }
 
-static enum tw_status drop_tree(struct tw_trace_out *out, uint32_t thread_id,
-        const struct tw_tree *tree, struct tw_arena **arena, const uint8_t *payload, size_t len,
-        struct tw_err *err)
+static enum tw_status drop_tree(struct tw_trace_out *out, uint32_t thread_id, uint32_t nodes,
+        struct tw_buf *payload, struct tw_err *err)
 {
-	(void)out, (void)thread_id, (void)tree, (void)arena, (void)payload, (void)len, (void)err;
+	(void)out, (void)thread_id, (void)nodes, (void)payload, (void)err;
 	return TW_OK;
+}
+
+static void drop_sums(struct tw_trace_out *out, struct tw_tree_sums *sums)
+{
+	(void)out, (void)sums;
 }
 
 static enum tw_status drop_thread(
@@ -74,7 +78,7 @@ static enum tw_status drop_info(
 static enum tw_status build_dropping(const struct model *m, enum model_form form)
 {
 	static const struct tw_trace_out_ops ops = {drop_chunk, drop_tree, drop_thread, drop_method,
-	        drop_notes, drop_document, drop_repair, drop_info};
+	        drop_notes, drop_document, drop_repair, drop_info, drop_sums, NULL};
 	struct tw_trace_out out = {&ops};
 	struct tw_limits l = tw_limits_default();
 	struct tw_builder *b = tw_builder_new(&l);

@@ -20,6 +20,7 @@
 #include "decoder/base/str.h"
 #include "decoder/trace/calltree.h"
 #include "decoder/trace/columns.h"
+#include "decoder/trace/tree_sums.h"
 #include "tests/unit/unit.h"
 
 enum { SLICES_MAX = 1000, TEXT_MAX = 1 << 16 };
@@ -326,12 +327,64 @@ static void test_tree(void **state)
 	tw_arena_free(a);
 }
 
+/* Calls of more than 2^32 ns, and more than 2^32 calls: totals and longest calls of nodes, of their
+ * sums, and of a second tree to which the first is added. */
+static void test_wide_nodes(void **state)
+{
+	const int64_t s = 1000000000;
+	const struct tw_slice calls[] = {
+	        {.start_ns = 0, .dur_ns = 3 * s, .cpu_ns = -1, .method = 0, .depth = 0},
+	        {.start_ns = 3 * s, .dur_ns = 9 * s, .cpu_ns = -1, .method = 0, .depth = 0},
+	        {.start_ns = 3 * s, .dur_ns = 5 * s, .cpu_ns = -1, .method = 1, .depth = 1},
+	        {.start_ns = 12 * s, .dur_ns = 7 * s, .cpu_ns = -1, .method = 0, .depth = 0},
+	        {.start_ns = 19 * s, .dur_ns = 0, .cpu_ns = -1, .method = 0, .depth = 0},
+	        {.start_ns = 20 * s, .dur_ns = 1, .cpu_ns = -1, .method = 2, .depth = 0},
+	};
+	struct tw_arena *a = tw_arena_new(1 << 20);
+	struct tw_tree_builder *b = tw_tree_builder_new(UINT32_MAX);
+	struct tw_tree_builder *twice = tw_tree_builder_new(UINT32_MAX);
+	struct tw_tree_sums sums;
+	struct tw_tree t;
+
+	(void)state;
+	assert_int_equal(tw_tree_builder_add(b, calls, sizeof calls / sizeof *calls), TW_OK);
+	assert_int_equal(tw_tree_builder_finish(b, a, &t), TW_OK);
+	assert_int_equal(t.n, 4);
+	assert_int_equal(t.nodes[1].max_ns, 9 * s);
+	assert_int_equal(t.nodes[1].total_ns, 19 * s);
+	assert_int_equal(t.nodes[1].self_ns, 14 * s);
+	assert_int_equal(t.nodes[2].max_ns, 5 * s);
+	assert_int_equal(t.nodes[3].max_ns, 1);
+	t.nodes[3].count = UINT64_C(3) << 32;
+	assert_true(tw_tree_sums_begin(&sums, t.n));
+	assert_true(tw_tree_sums_add(&sums, t.nodes, t.n));
+	tw_tree_sums_end(&sums);
+	assert_int_equal(sums.n, 4);
+	assert_int_equal(sums.n_wide, 3);
+	assert_int_equal(tw_tree_sums_wide(&sums, 1)->max_ns, 9 * s);
+	assert_int_equal(tw_tree_sums_wide(&sums, 2)->max_ns, 5 * s);
+	assert_int_equal(tw_tree_sums_wide(&sums, 3)->count, UINT64_C(3) << 32);
+	assert_int_equal(sums.nodes[0].subtree, 4);
+	assert_int_equal(sums.nodes[1].subtree, 2);
+	tw_tree_sums_done(&sums);
+	assert_int_equal(tw_tree_builder_add_tree(twice, &t), TW_OK);
+	assert_int_equal(tw_tree_builder_add_tree(twice, &t), TW_OK);
+	assert_int_equal(tw_tree_builder_finish(twice, a, &t), TW_OK);
+	assert_int_equal(t.nodes[1].max_ns, 9 * s);
+	assert_int_equal(t.nodes[1].count, 8);
+	assert_int_equal(t.nodes[3].count, UINT64_C(6) << 32);
+	tw_tree_builder_free(twice);
+	tw_tree_builder_free(b);
+	tw_arena_free(a);
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_unknown_cpu),
         cmocka_unit_test(test_document),
         cmocka_unit_test(test_past_end),
         cmocka_unit_test(test_tree),
+        cmocka_unit_test(test_wide_nodes),
 };
 
 UNIT_TESTS("columns", tests)

@@ -18,6 +18,7 @@ struct world {
 	struct trace_fixture f;
 	struct tw_arena *arena;
 	struct tw_forest forest; /* of all threads */
+	struct tw_tree_sums *sums;
 };
 
 static const struct tw_selection all = {.all_threads = true};
@@ -32,13 +33,29 @@ static void open_world(struct world *w, const struct model_shape *shape)
 	assert_int_equal(
 	        tw_query_forest(w->f.file, &all, NULL, w->arena, &w->forest, &partial, NULL),
 	        TW_OK);
+	w->sums = tw_arena_alloc(w->arena, w->forest.n, sizeof *w->sums);
+	for (uint32_t i = 0; i < w->forest.n; i++) {
+		const struct tw_tree *t = &w->forest.trees[i];
+
+		assert_true(tw_tree_sums_begin(&w->sums[i], t->n));
+		assert_true(tw_tree_sums_add(&w->sums[i], t->nodes, t->n));
+		tw_tree_sums_end(&w->sums[i]);
+	}
 }
 
 static void close_world(struct world *w)
 {
+	for (uint32_t i = 0; i < w->forest.n; i++)
+		tw_tree_sums_done(&w->sums[i]);
 	tw_arena_free(w->arena);
 	trace_fixture_done(&w->f);
 	model_done(&w->model);
+}
+
+static enum tw_status summarize(
+        struct world *w, uint32_t nodes, struct tw_arena *a, struct tw_summary_tree *ret)
+{
+	return tw_query_summary(w->sums, w->forest.n, nodes, w->f.n_methods, a, ret, NULL);
 }
 
 static void assert_same(const struct tw_flame *got, const struct tw_flame *want)
@@ -71,9 +88,7 @@ static void check_sizes(struct world *w, uint32_t summary_nodes)
 	struct tw_flame_query q = {.max_nodes = 1};
 	struct tw_summary_tree summary;
 
-	assert_int_equal(tw_query_summary(&w->forest, summary_nodes, w->f.n_methods, w->arena,
-	                         &summary, NULL),
-	        TW_OK);
+	assert_int_equal(summarize(w, summary_nodes, w->arena, &summary), TW_OK);
 	for (; q.max_nodes <= summary_nodes; q.max_nodes++) {
 		struct tw_flame got, want;
 
@@ -118,8 +133,7 @@ static void test_stored_form(void **state)
 
 	(void)state;
 	open_world(&w, &shape);
-	assert_int_equal(
-	        tw_query_summary(&w.forest, 50, w.f.n_methods, w.arena, &summary, NULL), TW_OK);
+	assert_int_equal(summarize(&w, 50, w.arena, &summary), TW_OK);
 	tw_buf_init(&bytes, SIZE_MAX / 2);
 	assert_int_equal(tw_tree_encode(&summary.tree, &bytes), TW_OK);
 	assert_int_equal(tw_tree_decode(bytes.data, bytes.len, w.arena, &again, NULL), TW_OK);
@@ -145,8 +159,7 @@ static void test_other_questions(void **state)
 
 	(void)state;
 	open_world(&w, &shape);
-	assert_int_equal(
-	        tw_query_summary(&w.forest, 50, w.f.n_methods, w.arena, &summary, NULL), TW_OK);
+	assert_int_equal(summarize(&w, 50, w.arena, &summary), TW_OK);
 	for (size_t i = 0; i < sizeof asks / sizeof *asks; i++)
 		assert_false(tw_summary_suffices(&summary, &asks[i]));
 	close_world(&w);
@@ -165,7 +178,7 @@ static void test_memory(void **state)
 		struct tw_summary_tree summary;
 
 		tw_mem_fail_at(n);
-		st = tw_query_summary(&w.forest, 50, w.f.n_methods, a, &summary, NULL);
+		st = summarize(&w, 50, a, &summary);
 		tw_mem_fail_at(0);
 		assert_true(st == TW_OK || st == TW_NOMEM);
 		tw_arena_free(a);
