@@ -28,11 +28,13 @@ static const char *monitors_of(const struct tw_anr_rollup_part *p, struct tw_are
 	return all;
 }
 
-/* Whether the trace with the longest wait has it among its calls. */
-static bool is_in_calls(const struct tw_anr_rollup *t, unsigned kinds, const char *worst)
+/* Whether the longest wait of all is one of its trace's calls. */
+static bool is_in_calls(
+        const struct tw_anr_rollup *t, unsigned kinds, const struct tw_anr_rollup_sum *all)
 {
 	for (const struct tw_anr_rollup_part *p = t->parts; p; p = p->next)
-		if ((p->bit & kinds & OF_CALLS) && strcmp(p->sum.worst, worst) == 0)
+		if ((p->bit & kinds & OF_CALLS) && p->sum.max_ns == all->max_ns &&
+		        strcmp(p->sum.worst, all->worst) == 0)
 			return true;
 	return false;
 }
@@ -59,7 +61,7 @@ static enum tw_status row_of(const struct tw_anr_rollup *t, unsigned kinds, stru
 	        .last_ms = p->sum.last_ms,
 	        .holder = p->sum.holder,
 	        .worst = p->sum.worst,
-	        .worst_in_calls = is_in_calls(t, kinds, p->sum.worst)};
+	        .worst_in_calls = is_in_calls(t, kinds, &p->sum)};
 	return ret->monitors ? TW_OK : tw_anr_fail_too_large(err);
 }
 
