@@ -356,6 +356,7 @@ CREATE INDEX trace_stage_names ON trace(project_id, trace_id) WHERE state = 2 AN
 CREATE INDEX trace_stage_rollup ON trace(project_id, trace_id) WHERE state = 2 AND rollup_state = 0; -- sqlite
 CREATE INDEX trace_stage_anr ON trace(project_id, trace_id) WHERE state = 2 AND anr_state = 0; -- sqlite
 CREATE INDEX trace_stage_findings ON trace(project_id, detected, trace_id) WHERE state = 2 AND rollup_state = 1; -- sqlite
+CREATE INDEX trace_without_findings ON trace(project_id) WHERE state = 2 AND rollup_state = 1 AND detected = 0; -- sqlite
 --postgres ALTER TABLE trace SET (fillfactor=60);
 --postgres CREATE TABLE trace_stage (
 --postgres 	stage TEXT COLLATE "C" NOT NULL,
@@ -364,6 +365,7 @@ CREATE INDEX trace_stage_findings ON trace(project_id, detected, trace_id) WHERE
 --postgres 	trace_id TEXT COLLATE "C" NOT NULL,
 --postgres 	PRIMARY KEY (stage, project_id, rank, trace_id)
 --postgres );
+--postgres CREATE INDEX trace_without_findings ON trace_stage(project_id) WHERE stage = 'findings' AND rank = 0;
 --postgres CREATE FUNCTION trace_stage_ranks(t trace) RETURNS BIGINT[] IMMUTABLE LANGUAGE sql AS $f$
 --postgres 	SELECT ARRAY[{ranks}] $f$;
 --postgres CREATE FUNCTION trace_stage_change() RETURNS trigger LANGUAGE plpgsql AS $f$

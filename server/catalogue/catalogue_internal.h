@@ -441,6 +441,7 @@ struct tw_cat_list {
 	void *ret;
 	size_t *ret_n;
 	const char *missing; /* message of TW_NOT_FOUND if there is no row; NULL: not an error */
+	uint32_t cap;        /* allocated rows */
 };
 #define TW_CAT_LIST(arena_, limit_, fields_, ret_, ret_n_)                                         \
 	&(struct tw_cat_list)                                                                      \

@@ -6,12 +6,15 @@
 #include <string.h>
 
 #include "decoder/base/buf.h"
+#include "decoder/base/list.h"
 #include "decoder/base/order.h"
 #include "server/base/age_clock.h"
 #include "server/base/clock.h"
 #include "server/base/text/json.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/catalogue_row.h"
+
+enum { LIST_FIRST = 1024 }; /* rows of a list before it grows */
 
 void tw_db_close(struct tw_db *db)
 {
@@ -342,7 +345,8 @@ static enum tw_status read_list(struct tw_cat_query *q, struct tw_cat_list *l, s
 	enum tw_status st = TW_OK;
 
 	while (st == TW_OK && l->n < l->limit && tw_cat_row(q))
-		if (!read_listed(q, l, (char *)l->rows + l->n++ * l->row_bytes))
+		if (!tw_list_grow(l->arena, &l->rows, l->n, &l->cap, l->row_bytes, LIST_FIRST) ||
+		        !read_listed(q, l, (char *)l->rows + l->n++ * l->row_bytes))
 			st = tw_oom(err);
 	return tw_cat_close_after(q, st, err);
 }
@@ -367,7 +371,8 @@ enum tw_status tw_cat_list(struct tw_catalogue *c, struct tw_cat_list *l, struct
 	enum tw_status st;
 
 	l->n = 0;
-	l->rows = tw_arena_alloc(l->arena, l->limit, l->row_bytes);
+	l->cap = (uint32_t)(l->limit < LIST_FIRST ? l->limit : LIST_FIRST);
+	l->rows = tw_arena_alloc(l->arena, l->cap, l->row_bytes);
 	if (!l->rows)
 		return tw_oom(err);
 	st = tw_cat_reader(c, &q.db, err);

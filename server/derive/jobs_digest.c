@@ -5,7 +5,6 @@
 
 #include "server/base/clock.h"
 #include "server/base/text/json.h"
-#include "server/catalogue/access/catalogue_project.h"
 #include "server/notify/text.h"
 
 enum { TEXT_BYTES = 256 << 10 };
@@ -53,24 +52,20 @@ static enum tw_status make(struct making *m, const struct tw_digest_of *of,
 
 /* Skips periods that ended before the project enabled digests. */
 static enum tw_status make_due(
-        struct making *m, const struct tw_project_row *project, struct tw_err *err)
+        struct making *m, const struct tw_digest_project *project, struct tw_err *err)
 {
 	struct tw_digest_of of = {project->id, project->name, {0, 0}, {is_over, m}};
 	struct tw_digest_rules rules;
 	json_t *doc;
-	int64_t changed_ms = 0;
-	bool made = true;
-	enum tw_status st = tw_digest_rules_of(m->c, project->id, &doc, &rules, &changed_ms, err);
+	enum tw_status st = tw_digest_rules_parse(project->id, project->rules, &doc, &rules, err);
 
 	m->end_ms = tw_monotonic_ms() + INT64_C(1000) * TW_DIGEST_LIMIT_S;
 	if (st == TW_OK && rules.every != TW_DIGEST_OFF) {
 		of.period = tw_digest_period(&rules, m->now_ms);
-		if (of.period.until_ms > changed_ms)
-			st = tw_catalogue_digest_made(
-			        m->c, project->id, of.period.until_ms, &made, err);
+		if (of.period.until_ms > project->changed_ms &&
+		        !tw_catalogue_digest_made(project, of.period.until_ms))
+			st = make(m, &of, &rules, err);
 	}
-	if (st == TW_OK && !made)
-		st = make(m, &of, &rules, err);
 	json_decref(doc);
 	return st;
 }
@@ -80,11 +75,11 @@ enum tw_status tw_digests_make(struct tw_fleet_store *store, struct tw_periodic 
 {
 	struct making m = {store, store->catalogue, by, mails, now_ms, 0};
 	struct tw_arena *a = tw_arena_new((size_t)16 << 20);
-	struct tw_project_row *projects = NULL;
+	struct tw_digest_project *projects = NULL;
 	struct tw_err why;
 	size_t n = 0;
 	enum tw_status one,
-	        st = a ? tw_catalogue_projects(m.c, a, &projects, &n, err) : tw_oom(err);
+	        st = a ? tw_catalogue_digest_projects(m.c, a, &projects, &n, err) : tw_oom(err);
 
 	for (size_t i = 0; i < n && !tw_periodic_stopping(by); i++) {
 		one = make_due(&m, &projects[i], &why);

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "decoder/base/list.h"
+#include "decoder/base/order.h"
 #include "server/base/age_clock.h"
 #include "server/base/file/crash_point.h"
 #include "server/base/log.h"
@@ -30,8 +32,10 @@ enum {
 	IDLE_MS = 2000,
 	TEND_MS =
 	        1000, /* between two searches for other work, or for postponed traces, in a round */
-	STEP_MS = 50
+	STEP_MS = 50,
+	ALL_EVERY_MS = 3600 * 1000
 };
+#define PROJECTS_BYTES ((size_t)256 << 20)
 
 const struct tw_stage *const tw_stages[] = {
 #define STAGE(name) &tw_stage_##name,
@@ -48,6 +52,13 @@ struct held { /* a project whose work failed */
 	const char *reason;
 };
 
+struct projects { /* in the order of their ids, each once */
+	struct tw_arena *arena;
+	const char **ids;
+	size_t n;
+	uint32_t cap;
+};
+
 struct tw_runner {
 	const struct tw_stage *stage;
 	struct tw_derive_parts parts;
@@ -60,6 +71,10 @@ struct tw_runner {
 	uint64_t began_us;             /* when the last round began */
 	uint64_t gather_ms;            /* minimum time from there to the next round */
 	struct tw_err *first;          /* tw_stage_drain: the first failure */
+	struct projects round, next;   /* served in this round, and in the next one, also if
+	                                * none of their traces waits */
+	int64_t all_ms;                /* monotonic: when all projects are served again */
+	int64_t entry;                 /* of the audit log: the last change that was served */
 	_Atomic uint64_t traces[ENDS], spent_us;
 	pthread_mutex_t lock; /* of held */
 	struct held held[HELD_MAX];
@@ -221,6 +236,118 @@ static void note_end(struct tw_runner *r, const char *project_id, enum tw_status
 	(void)pthread_mutex_unlock(&r->lock);
 }
 
+static void failed(struct tw_runner *r, const char *project_id, const struct tw_err *err)
+{
+	tw_log(TW_LOG_WARN, "stage_late", tw_log_text("stage", r->stage->name),
+	        tw_log_text("project", project_id), tw_log_text("reason", err->msg));
+	if (r->first && r->first->code == TW_OK)
+		*r->first = *err;
+}
+
+/* --- projects to serve --- */
+
+TW_ORDER_BY(by_id, const char *, TW_ORDER(*a, *b))
+
+static void empty(struct projects *p)
+{
+	tw_arena_reset(p->arena);
+	*p = (struct projects){.arena = p->arena};
+}
+
+static bool add(struct projects *p, const char *id)
+{
+	if (!TW_GROW(p->arena, p->ids, p->n, p->cap))
+		return false;
+	p->ids[p->n] = tw_arena_str(p->arena, tw_str_of(id));
+	return p->ids[p->n] && ++p->n;
+}
+
+static bool add_all(struct projects *p, const char *const *ids, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!add(p, ids[i]))
+			return false;
+	TW_SORT(p->ids, p->n, by_id);
+	for (size_t i = 0; i < p->n; i++)
+		if (kept == 0 || strcmp(p->ids[kept - 1], p->ids[i]) != 0)
+			p->ids[kept++] = p->ids[i];
+	p->n = kept;
+	return true;
+}
+
+/* In the next round. */
+static void serve_all(struct tw_runner *r)
+{
+	r->all_ms = 0;
+}
+
+/* All projects, or those whose rules changed since. */
+static enum tw_status find_projects(struct tw_runner *r, bool all, struct tw_err *err)
+{
+	const int64_t now = tw_monotonic_ms();
+	struct tw_catalogue *c = r->parts.catalogue;
+	const char *const *ids = NULL;
+	int64_t entry = all ? INT64_MAX : r->entry;
+	size_t n = 0;
+	enum tw_status st = tw_catalogue_stage_changed(c, &entry, r->round.arena, &ids, &n, err);
+
+	if (st == TW_OK && all)
+		st = tw_catalogue_stage_projects(c, r->stage->all, r->round.arena, &ids, &n, err);
+	if (st != TW_OK)
+		return st;
+	if (!add_all(&r->round, ids, n)) {
+		empty(&r->round);
+		serve_all(r);
+		return tw_oom(err);
+	}
+	r->entry = entry;
+	if (all)
+		r->all_ms = now + ALL_EVERY_MS;
+	return TW_OK;
+}
+
+static void begin_projects(struct tw_runner *r)
+{
+	const struct projects before = r->round;
+	const bool all = !r->stage->sql || tw_monotonic_ms() >= r->all_ms;
+	struct tw_err err;
+
+	r->round = r->next;
+	r->next = before;
+	empty(&r->next);
+	if (r->stage->all && find_projects(r, all, &err) != TW_OK)
+		failed(r, "", &err);
+}
+
+/* Without memory for the list, all are served. */
+static void serve_again(struct tw_runner *r, const char *project_id)
+{
+	if (r->stage->all && !add(&r->next, project_id))
+		serve_all(r);
+}
+
+/* The next of the round's projects, or the next with a waiting trace; "": none. */
+static bool next(struct tw_runner *r, size_t *io_at, char io_project[TW_ID_BYTES])
+{
+	char after[TW_ID_BYTES];
+	struct tw_err err;
+
+	memcpy(after, io_project, sizeof after);
+	io_project[0] = '\0';
+	if (r->stage->sql && tw_catalogue_stage_next(r->parts.catalogue, r->stage->sql, after,
+	                             io_project, &err) != TW_OK) {
+		failed(r, "", &err);
+		return false;
+	}
+	while (*io_at < r->round.n && strcmp(r->round.ids[*io_at], after) <= 0)
+		(*io_at)++;
+	if (*io_at < r->round.n && (!io_project[0] || strcmp(r->round.ids[*io_at], io_project) < 0))
+		(void)snprintf(io_project, TW_ID_BYTES, "%s", r->round.ids[*io_at]);
+	return io_project[0] != '\0';
+}
+
 /* --- rounds --- */
 
 static uint64_t now_us(void)
@@ -261,19 +388,12 @@ static void note_found(struct tw_runner *r, uint64_t traces)
 		r->gather_ms = r->gather_ms ? 2 * r->gather_ms : GATHER_MS;
 }
 
-static void failed(struct tw_runner *r, const char *project_id, const struct tw_err *err)
-{
-	tw_log(TW_LOG_WARN, "stage_late", tw_log_text("stage", r->stage->name),
-	        tw_log_text("project", project_id), tw_log_text("reason", err->msg));
-	if (r->first && r->first->code == TW_OK)
-		*r->first = *err;
-}
-
 typedef enum tw_status (*work_fn)(
         void *state, const struct tw_turn *t, bool *ret_more, struct tw_err *err);
 
-/* True: there may be more.  project_id "": work that concerns all projects. */
-static bool turn(struct tw_runner *r, work_fn work, const char *project_id)
+/* project_id "": work that concerns all projects. */
+static enum tw_status turn(
+        struct tw_runner *r, work_fn work, const char *project_id, bool *ret_more)
 {
 	const struct tw_turn t = {r, project_id};
 	const uint64_t from_us = now_us();
@@ -295,7 +415,8 @@ static bool turn(struct tw_runner *r, work_fn work, const char *project_id)
 		r->drain->step(r->drain->arg);
 	if (project_id[0] && r->stage->half_time && r->of)
 		rest(r, us);
-	return st == TW_OK && more;
+	*ret_more = st == TW_OK && more;
+	return st;
 }
 
 /* True: some postponed traces wait again.  Traces are postponed for seconds or longer. */
@@ -316,37 +437,40 @@ static bool resume(struct tw_runner *r)
 
 static bool maintain(struct tw_runner *r)
 {
-	const bool more = resume(r);
+	const bool resumed = resume(r);
+	bool more = false;
 
 	r->tended_ms = tw_monotonic_ms();
-	return (r->stage->maintain && turn(r, r->stage->maintain, "")) || more;
+	if (r->stage->maintain)
+		(void)turn(r, r->stage->maintain, "", &more);
+	return more || resumed;
 }
 
-static bool next(struct tw_runner *r, char io_project[TW_ID_BYTES])
+/* True: there may be more. */
+static bool serve(struct tw_runner *r, const char *project_id)
 {
-	char after[TW_ID_BYTES];
-	struct tw_err err;
+	bool more = false;
 
-	memcpy(after, io_project, sizeof after);
-	if (tw_catalogue_stage_next(r->parts.catalogue, r->stage->sql, after, io_project, &err) ==
-	        TW_OK)
-		return io_project[0] != '\0';
-	failed(r, "", &err);
-	return false;
+	if (is_held(r, project_id) || turn(r, r->stage->run, project_id, &more) != TW_OK || more)
+		serve_again(r, project_id);
+	if (more && !is_over(r) && tw_monotonic_ms() >= r->tended_ms + TEND_MS)
+		(void)maintain(r);
+	return more;
 }
 
 /* Serves each project once; true: there may be more. */
 static bool go_round(struct tw_runner *r)
 {
 	char project_id[TW_ID_BYTES] = "";
+	size_t at = 0;
 	bool more = maintain(r);
 
-	while (!is_over(r) && next(r, project_id))
-		if (!is_held(r, project_id) && turn(r, r->stage->run, project_id)) {
-			more = true;
-			if (!is_over(r) && tw_monotonic_ms() >= r->tended_ms + TEND_MS)
-				(void)maintain(r);
-		}
+	begin_projects(r);
+	while (!is_over(r) && next(r, &at, project_id))
+		more |= serve(r, project_id);
+	for (; at < r->round.n; at++) /* the round was interrupted */
+		if (strcmp(r->round.ids[at], project_id) > 0)
+			serve_again(r, r->round.ids[at]);
 	return more;
 }
 
@@ -356,6 +480,8 @@ static void go_rounds(struct tw_periodic *p, void *arg)
 	bool more = tw_monotonic_ms() >= r->due_ms;
 
 	(void)p;
+	if (is_over(r)) /* another server may apply other rules */
+		serve_all(r);
 	if (!more || is_over(r))
 		return;
 	while (more && !is_over(r)) {
@@ -376,6 +502,10 @@ static enum tw_status open_stage(struct tw_runner *r, struct tw_err *err)
 {
 	(void)pthread_mutex_init(&r->lock, NULL);
 	r->state = r->stage->open ? NULL : &r->parts;
+	r->round.arena = tw_arena_new(PROJECTS_BYTES);
+	r->next.arena = tw_arena_new(PROJECTS_BYTES);
+	if (!r->round.arena || !r->next.arena)
+		return tw_oom(err);
 	return r->stage->open ? r->stage->open(&r->parts, &r->state, err) : TW_OK;
 }
 
@@ -383,6 +513,8 @@ static void close_stage(struct tw_runner *r)
 {
 	if (r->stage->close && r->state)
 		r->stage->close(r->state);
+	tw_arena_free(r->next.arena);
+	tw_arena_free(r->round.arena);
 	(void)pthread_mutex_destroy(&r->lock);
 }
 

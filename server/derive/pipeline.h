@@ -3,9 +3,10 @@
  *
  * Each kind of derived data is a stage: a struct in a separate file and a line in stages.def.  The
  * scheduler runs each stage in a thread, so that a slow one does not delay the others, and serves
- * projects in rotation, a few traces at a time.  A trace whose work fails is postponed with its
- * reason and retried, later each time; so is a project.  With several servers, the holder of the
- * lease works.
+ * projects in rotation, a few traces at a time: those with waiting traces, or whose rules were
+ * changed, by the audit log.  So idle projects cost nothing.  A trace whose work fails is postponed
+ * with its reason and retried, later each time; so is a project.  With several servers, the holder
+ * of the lease works.
  *
  * The progress of a trace in a stage is a column of its row, changed by the transaction that stores
  * the result.  So a crash at any point, or a lease lost without noticing, neither loses a trace nor
@@ -54,8 +55,11 @@ struct tw_stage {
 	unsigned raises;   /* events that its own results cause */
 	bool half_time;    /* pauses for as long as it works */
 	unsigned every_ms; /* 0: rounds continue while there is work */
-	/* NULL: it processes no single traces, and serves every project in each round */
-	const struct tw_stage_sql *sql;
+	const struct tw_stage_sql *sql; /* NULL: it processes no single traces */
+	/* Projects with rows in this table are served after the start, then once an hour, or in
+	 * each round if sql is NULL; and whenever their rules change.  NULL: only projects with
+	 * waiting traces are served. */
+	const char *all;
 	/* NULL: the state is the parts. */
 	enum tw_status (*open)(const struct tw_derive_parts *p, void **ret, struct tw_err *err);
 	void (*close)(void *state);

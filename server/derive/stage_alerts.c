@@ -121,4 +121,5 @@ static enum tw_status run(
 }
 
 /* Rollups change all the time, so changes do not wake this stage. */
-const struct tw_stage tw_stage_alerts = {.name = "alerts", .every_ms = EVERY_MS, .run = run};
+const struct tw_stage tw_stage_alerts = {
+        .name = "alerts", .every_ms = EVERY_MS, .all = "alert_rule", .run = run};

@@ -20,6 +20,7 @@
 #include "server/catalogue/fleet/catalogue_engine.h"
 #include "server/catalogue/traces/catalogue_names.h"
 #include "server/catalogue/traces/catalogue_trace.h"
+#include "server/db/catalogue_db.h"
 #include "server/derive/pipeline.h"
 #include "server/derive/rollup/rollup_writer_int.h"
 #include "server/fleet/anr/anr_brief.h"
@@ -618,12 +619,16 @@ static enum tw_status open_anrs(const struct tw_derive_parts *p, void **ret, str
 	return h->arena && h->project_arena && h->name ? TW_OK : tw_oom(err);
 }
 
-/* Keys of old reports depend on the rules, so every project with reports is served. */
-static const struct tw_stage_sql sql = TW_STAGE_SQL("anr", "anr_state", .also = "anr_day");
+/* Reports without a key, and past days with uncounted reports */
+static const struct tw_stage_sql sql = TW_STAGE_SQL("anr", "anr_state",
+        .also = {"anr_trace WHERE keyed=0",
+                "anr_day WHERE waiting=1 AND day<" TW_EITHER("unixepoch()/86400",
+                        "CAST(floor(extract(epoch FROM now())/86400) AS BIGINT)")});
 
 const struct tw_stage tw_stage_anr = {.name = "anr",
         .depends = TW_RAISED_BY_DECODER | TW_RAISED_BY_MAPPING | TW_RAISED_BY_RULES,
         .sql = &sql,
+        .all = "anr_day", /* keys of old reports depend on the rules */
         .open = open_anrs,
         .close = close_anrs,
         .run = run,

@@ -438,8 +438,7 @@ static enum tw_status open_finder(const struct tw_derive_parts *p, void **ret, s
 	return f->worker && f->project_arena && f->memo ? TW_OK : tw_oom(err);
 }
 
-/* Findings refer to cells of rollups, so traces pass that stage first.  Traces inspected with
- * outdated rules wait too, but are only known when their project is served. */
+/* Findings refer to cells of rollups, so traces pass that stage first. */
 static const struct tw_stage_sql sql = {.stage = "findings",
         .waits = "state=2 AND rollup_state=1 AND detected=0",
         .todo = "state=2 AND rollup_state=1",
@@ -452,6 +451,7 @@ const struct tw_stage tw_stage_findings = {.name = "findings",
         .depends = TW_RAISED_BY_MAPPING | TW_RAISED_BY_RULES | TW_RAISED_BY_ROLLUP,
         .half_time = true, /* an entire fleet may be due again: limits that to half a core */
         .sql = &sql,
+        .all = "trace", /* those inspected with outdated rules are inspected again */
         .open = open_finder,
         .close = close_finder,
         .run = run};

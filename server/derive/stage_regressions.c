@@ -30,4 +30,4 @@ static enum tw_status run(
 
 /* Rollups change all the time, so changes do not wake this stage. */
 const struct tw_stage tw_stage_regressions = {
-        .name = "regressions", .every_ms = EVERY_MS, .run = run};
+        .name = "regressions", .every_ms = EVERY_MS, .all = "project", .run = run};

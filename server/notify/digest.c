@@ -77,17 +77,29 @@ static enum tw_status check_rules(const json_t *doc, struct tw_err *err)
 
 const struct tw_setting tw_digest_setting = {TW_SETTING_DIGEST, check_rules};
 
+static enum tw_status read_or_default(
+        json_t **io_doc, struct tw_digest_rules *ret, struct tw_err *err)
+{
+	if (!*io_doc)
+		*io_doc = json_object();
+	return *io_doc ? tw_digest_rules_read(*io_doc, ret, err) : tw_oom(err);
+}
+
+enum tw_status tw_digest_rules_parse(const char *project_id, const char *text, json_t **ret_doc,
+        struct tw_digest_rules *ret, struct tw_err *err)
+{
+	enum tw_status st = tw_setting_of_text(project_id, &tw_digest_setting, text, ret_doc, err);
+
+	return st == TW_OK ? read_or_default(ret_doc, ret, err) : st;
+}
+
 enum tw_status tw_digest_rules_of(struct tw_catalogue *c, const char *project_id, json_t **ret_doc,
         struct tw_digest_rules *ret, int64_t *ret_changed_ms, struct tw_err *err)
 {
 	enum tw_status st =
 	        tw_setting_load(c, project_id, &tw_digest_setting, ret_doc, ret_changed_ms, err);
 
-	if (st == TW_OK && !*ret_doc)
-		*ret_doc = json_object();
-	if (st == TW_OK && !*ret_doc)
-		st = tw_oom(err);
-	return st == TW_OK ? tw_digest_rules_read(*ret_doc, ret, err) : st;
+	return st == TW_OK ? read_or_default(ret_doc, ret, err) : st;
 }
 
 json_t *tw_digest_rules_json(const struct tw_digest_rules *r)

@@ -17,6 +17,9 @@
 /* Texts point into doc.  TW_BAD_REQUEST with a message. */
 enum tw_status tw_digest_rules_read(
         const json_t *doc, struct tw_digest_rules *ret, struct tw_err *err) TW_MUST_USE;
+/* Of a stored text, NULL if none is stored: otherwise as tw_digest_rules_of. */
+enum tw_status tw_digest_rules_parse(const char *project_id, const char *text, json_t **ret_doc,
+        struct tw_digest_rules *ret, struct tw_err *err) TW_MUST_USE;
 /* The project's rules, by default none.  Texts point into *ret_doc; release it with json_decref. */
 enum tw_status tw_digest_rules_of(struct tw_catalogue *c, const char *project_id, json_t **ret_doc,
         struct tw_digest_rules *ret, int64_t *ret_changed_ms, struct tw_err *err) TW_MUST_USE;

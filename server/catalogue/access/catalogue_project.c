@@ -73,11 +73,7 @@ const struct tw_fields tw_project_fields = TW_FIELDS_OF(PROJECT(id, "project_id"
 enum tw_status tw_catalogue_projects(struct tw_catalogue *c, struct tw_arena *a,
         struct tw_project_row **ret, size_t *ret_n, struct tw_err *err)
 {
-	int64_t n = 0;
-	enum tw_status st = tw_cat_read_int(c, &n, err, "SELECT count(*) FROM project", "");
-
-	return st == TW_OK ? tw_catalogue_projects_after(c, "", "", (uint32_t)n, a, ret, ret_n, err)
-	                   : st;
+	return tw_catalogue_projects_after(c, "", "", UINT32_MAX, a, ret, ret_n, err);
 }
 
 enum tw_status tw_catalogue_projects_after(struct tw_catalogue *c, const char *user_id,

@@ -97,16 +97,28 @@ static int64_t day_of(int64_t ms)
 	return ms - ms % TW_DAY_MS;
 }
 
-enum tw_status tw_catalogue_digest_made(struct tw_catalogue *c, const char *project_id,
-        int64_t until_ms, bool *ret, struct tw_err *err)
-{
-	int64_t there = 0;
-	enum tw_status st = tw_cat_read_int(c, &there, err, /* primary key */
-	        "SELECT EXISTS(SELECT 1 FROM digest_made WHERE project_id=? AND until_ms>=?)", "ti",
-	        project_id, day_of(until_ms));
+static const struct tw_fields project_fields =
+        TW_FIELDS_OF(TW_FIELD(struct tw_digest_project, id, "", NULL),
+                TW_FIELD(struct tw_digest_project, name, "", NULL),
+                TW_FIELD(struct tw_digest_project, rules, "", NULL),
+                TW_FIELD(struct tw_digest_project, changed_ms, "", NULL),
+                TW_FIELD(struct tw_digest_project, until_ms, "", NULL));
 
-	*ret = there != 0;
-	return st;
+enum tw_status tw_catalogue_digest_projects(struct tw_catalogue *c, struct tw_arena *a,
+        struct tw_digest_project **ret, size_t *ret_n, struct tw_err *err)
+{
+	return tw_cat_list(c, TW_CAT_LIST(a, UINT32_MAX, &project_fields, ret, ret_n),
+	        err, /* primary keys */
+	        "SELECT project.project_id, name, s.value, s.updated_ms, coalesce((SELECT"
+	        " max(until_ms) FROM digest_made d WHERE d.project_id=project.project_id),0) FROM"
+	        " project JOIN project_setting s ON s.project_id=project.project_id AND s.key=?"
+	        " WHERE deleted_ms=0 ORDER BY project.project_id",
+	        "t", TW_SETTING_DIGEST);
+}
+
+bool tw_catalogue_digest_made(const struct tw_digest_project *p, int64_t until_ms)
+{
+	return p->until_ms > 0 && p->until_ms >= day_of(until_ms);
 }
 
 /* One delivery per address: recipients do not see each other, and a slow one delays none. */

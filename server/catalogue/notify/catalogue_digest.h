@@ -54,9 +54,17 @@ struct tw_digest_anr {
 enum tw_status tw_catalogue_digest_anrs(struct tw_catalogue *c, const char *project_id,
         struct tw_digest_period of, struct tw_arena *a, struct tw_digest_anr **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
-/* Whether a digest ends on the day of until_ms (UTC) or later. */
-enum tw_status tw_catalogue_digest_made(struct tw_catalogue *c, const char *project_id,
-        int64_t until_ms, bool *ret, struct tw_err *err) TW_MUST_USE;
+struct tw_digest_project {
+	const char *id, *name;
+	const char *rules;  /* TW_SETTING_DIGEST */
+	int64_t changed_ms; /* of the rules */
+	int64_t until_ms;   /* the end of its last digest; 0: none */
+};
+/* The projects that have rules. */
+enum tw_status tw_catalogue_digest_projects(struct tw_catalogue *c, struct tw_arena *a,
+        struct tw_digest_project **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* Whether that digest ends on the day of until_ms (UTC) or later. */
+bool tw_catalogue_digest_made(const struct tw_digest_project *p, int64_t until_ms);
 /* The end of the last one before, 0: none. */
 enum tw_status tw_catalogue_digest_last(struct tw_catalogue *c, const char *project_id,
         int64_t before_ms, int64_t *ret, struct tw_err *err) TW_MUST_USE;

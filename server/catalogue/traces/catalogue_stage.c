@@ -23,23 +23,58 @@ static const char *todo_of(const struct tw_stage_sql *m)
 	return m->todo ? m->todo : m->waits;
 }
 
+/* --- projects --- */
+
 enum tw_status tw_catalogue_stage_next(struct tw_catalogue *c, const struct tw_stage_sql *m,
         const char *after, char ret[TW_ID_BYTES], struct tw_err *err)
 {
 	char sql[SQL_BYTES];
-
-	if (!m)
-		return tw_cat_read_text(c, ret, TW_ID_BYTES, err,
-		        "SELECT min(project_id) FROM project WHERE deleted_ms=0 AND project_id>?",
-		        "t", after);
-	(void)SQL(sql,
+	size_t n = (size_t)snprintf(sql, sizeof sql,
 	        "SELECT min(project_id) FROM (SELECT min(project_id) AS project_id FROM " TW_EITHER(
-	                "trace INDEXED BY trace_stage_%s WHERE %s",
-	                "trace_stage WHERE stage='%s'%s") " AND project_id>?1%s%s%s) of_both",
-	        m->stage, todo_of(m), m->stage, m->todo ? "" : " AND rank=0",
-	        m->also ? " UNION ALL SELECT min(project_id) FROM " : "", m->also ? m->also : "",
-	        m->also ? " WHERE project_id>?1" : "");
+	                "trace WHERE %s", "trace_stage WHERE stage='%s' AND rank=0") " AND"
+	                                                                             " project_id>"
+	                                                                             "?1",
+	        m->waits, m->stage);
+
+	for (size_t i = 0; i < TW_STAGE_ALSO && m->also[i]; i++)
+		n += (size_t)snprintf(sql + n, sizeof sql - n,
+		        " UNION ALL SELECT min(project_id) FROM %s AND project_id>?1", m->also[i]);
+	(void)snprintf(sql + n, sizeof sql - n, ") of_all");
 	return tw_cat_read_text(c, ret, TW_ID_BYTES, err, sql, "t", after);
+}
+
+enum tw_status tw_catalogue_stage_projects(struct tw_catalogue *c, const char *table,
+        struct tw_arena *a, const char *const **ret, size_t *ret_n, struct tw_err *err)
+{
+	char sql[SQL_BYTES];
+
+	return tw_cat_list(c, TW_CAT_LIST(a, UINT32_MAX, &tw_text_fields, ret, ret_n), err,
+	        SQL(sql,
+	                "SELECT project_id FROM project WHERE deleted_ms=0 AND EXISTS(SELECT 1"
+	                " FROM %s t WHERE t.project_id=project.project_id) ORDER BY project_id",
+	                table),
+	        "");
+}
+
+/* Entries are committed in the order of their numbers, so none up to the last one is missed. */
+enum tw_status tw_catalogue_stage_changed(struct tw_catalogue *c, int64_t *io_entry,
+        struct tw_arena *a, const char *const **ret, size_t *ret_n, struct tw_err *err)
+{
+	const int64_t after = *io_entry;
+	int64_t last = 0;
+	enum tw_status st = tw_cat_read_int(
+	        c, &last, err, "SELECT coalesce(max(entry_id),0) FROM audit" /* primary key */, "");
+
+	*ret_n = 0;
+	if (st == TW_OK && last > after)
+		st = tw_cat_list(c, TW_CAT_LIST(a, UINT32_MAX, &tw_text_fields, ret, ret_n),
+		        err, /* primary key */
+		        "SELECT DISTINCT project_id FROM audit WHERE entry_id>?1 AND entry_id<=?2"
+		        " AND action IN ('setting.set','project.import') ORDER BY project_id",
+		        "ii", after, last);
+	if (st == TW_OK)
+		*io_entry = last;
+	return st;
 }
 
 static const struct tw_fields trace_fields =

@@ -16,14 +16,15 @@
 struct tw_catalogue;
 struct tw_named_trace;
 
+enum { TW_STAGE_ALSO = 2 };
 struct tw_stage_sql {      /* SQL for `trace`: constants of the code */
 	const char *stage; /* its waiting traces: SQLite: index trace_stage_STAGE; PostgreSQL: table
 	                      trace_stage */
 	const char *waits; /* condition of waiting traces; contains that of the index */
-	const char *also;  /* projects with rows in this table are served too; NULL: none */
-	const char *todo;  /* condition of all traces in the list, which may be processed again,
-	                      postponed or given up; NULL: `waits` */
-	const char *postpone;     /* assignment that postpones a trace */
+	const char *also[TW_STAGE_ALSO]; /* other rows that wait, each as TABLE WHERE CONDITION */
+	const char *todo;     /* condition of all traces in the list, which may be processed again,
+	                         postponed or given up; NULL: `waits` */
+	const char *postpone; /* assignment that postpones a trace */
 	const char *is_postponed; /* condition of postponed traces */
 	const char *resume;       /* assignment that makes a postponed trace wait again */
 	const char *give_up;      /* assignment that ends the attempts; NULL: the stage does it */
@@ -37,9 +38,16 @@ struct tw_stage_sql {      /* SQL for `trace`: constants of the code */
 		__VA_ARGS__                                                                        \
 	}
 
-/* The first project after `after` that the stage is to serve; m NULL: of all.  "": none. */
+/* The first project after `after` with a waiting trace or row; "": none. */
 enum tw_status tw_catalogue_stage_next(struct tw_catalogue *c, const struct tw_stage_sql *m,
         const char *after, char ret[TW_ID_BYTES], struct tw_err *err) TW_MUST_USE;
+/* Ids of all projects with rows in the table, a constant of the code, in order. */
+enum tw_status tw_catalogue_stage_projects(struct tw_catalogue *c, const char *table,
+        struct tw_arena *a, const char *const **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* Ids of projects whose settings or rules were changed, by any server, or that were imported, in
+ * order: by the audit log after *io_entry (INT64_MAX: none), which becomes the last entry. */
+enum tw_status tw_catalogue_stage_changed(struct tw_catalogue *c, int64_t *io_entry,
+        struct tw_arena *a, const char *const **ret, size_t *ret_n, struct tw_err *err) TW_MUST_USE;
 /* Waiting traces of a project. */
 enum tw_status tw_catalogue_stage_todo(struct tw_catalogue *c, const struct tw_stage_sql *m,
         const char *project_id, uint32_t limit, struct tw_arena *a, struct tw_named_trace **ret,

@@ -1,6 +1,6 @@
 /*
  * statements.test.mjs - how much PostgreSQL does: statements and transactions per trace from upload to counted,
- * updates of its row that change no index, and statements of an answer about the fleet.
+ * updates of its row that change no index, statements of an answer about the fleet, and those of an idle server.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -126,4 +126,23 @@ test('an answer about the fleet takes at most 10 statements, however many method
 		t.diagnostic(`${question}: ${taken.few} statements for 3 methods, ${taken.many} for 1,500`);
 		assert.ok(taken.many <= 10, `${question}: ${taken.many} statements`);
 	}
+});
+
+test('an idle server with 3,000 projects runs no statement for each of them', options, async (t) => {
+	const PROJECTS = 3000;
+	const db = await startDatabase(t);
+	const s = await startServer(t, { args: ['--catalog', db.url(ONE), '--several-servers'] }); // it checks for work every two seconds
+	await s.trace(sampleTrace(15, 1), { query: { app: 'shop', build_id: 'b', version_name: '1', device: 'd' } });
+	await until(() => (db.sql(counted, ONE) === '1' ? true : undefined), 'the trace is counted');
+	const columns = db.sql("SELECT string_agg(quote_ident(column_name), ',') FROM information_schema.columns WHERE table_schema='one' AND table_name='trace'").split(',');
+	const values = columns.map((c) => ({ project_id: 'p.project_id', trace_id: "'01T'||substr(p.project_id,4)" })[c] ?? `t.${c}`);
+	db.sql(`INSERT INTO project(project_id,name,created_ms) SELECT '01P'||lpad(i::text,23,'0'), 'project '||i, 1 FROM generate_series(1,${PROJECTS}) i;
+		INSERT INTO trace(${columns}) SELECT ${values} FROM trace t CROSS JOIN project p WHERE p.name LIKE 'project %';
+		INSERT INTO anr_day(project_id,day,waiting) SELECT project_id, floor(extract(epoch FROM now())/86400), 0 FROM project WHERE name LIKE 'project %';
+		INSERT INTO project_setting(project_id,key,value,updated_ms) SELECT project_id, 'labels', '{}', 1 FROM project WHERE name LIKE 'project %'`, ONE);
+	db.sql('SELECT pg_stat_statements_reset()');
+	await until(() => (statements(db, "query LIKE '%count_delta LIMIT%'") >= 20 ? true : undefined), 'twenty rounds of a stage');
+	const [most, query] = db.sql("SELECT calls, left(query,300) FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat_%' ORDER BY calls DESC LIMIT 1").split('|');
+	t.diagnostic(`at most ${most} times: ${query}`);
+	assert.ok(Number(most) < PROJECTS, `${most} times: ${query}`);
 });

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 
+#include "server/catalogue/access/catalogue_setting.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/notify/catalogue_hook.h"
 #include "server/catalogue/notify/catalogue_notify.h"
@@ -172,29 +173,27 @@ static void use_digests(struct tw_catalogue *c, const char *project, struct tw_a
 	const char *const *ids;
 	struct tw_due *due;
 	struct tw_digest_anr *anrs;
+	struct tw_digest_project *projects;
 	int64_t last = 1;
-	bool made = true;
 	size_t n;
 
 	assert_int_equal(
-	        tw_catalogue_digest_made(c, project, of.period.until_ms, &made, NULL), TW_OK);
-	assert_false(made);
+	        tw_catalogue_setting_set(c, project, TW_SETTING_DIGEST, "{}", NULL), TW_OK);
+	assert_int_equal(tw_catalogue_digest_projects(c, a, &projects, &n, NULL), TW_OK);
+	assert_int_equal(n, 1);
+	assert_string_equal(projects->id, project);
+	assert_string_equal(projects->rules, "{}");
+	assert_false(tw_catalogue_digest_made(projects, of.period.until_ms));
 	for (int i = 0; i < 2; i++) /* the second finds it claimed */
 		assert_int_equal(tw_catalogue_digest_claim(c, &of, "{}", &to, NULL), TW_OK);
 	assert_int_equal(
 	        tw_catalogue_outbox_due(c, project, INT64_MAX / 2, a, &due, &n, NULL), TW_OK);
 	assert_int_equal(n, 2);
-	assert_int_equal(
-	        tw_catalogue_digest_made(c, project, of.period.until_ms, &made, NULL), TW_OK);
-	assert_true(made);
-	assert_int_equal(tw_catalogue_digest_made(/* at another hour of the day */
-	                         c, project, of.period.until_ms + 1, &made, NULL),
-	        TW_OK);
-	assert_true(made);
-	assert_int_equal(
-	        tw_catalogue_digest_made(c, project, of.period.until_ms + TW_DAY_MS, &made, NULL),
-	        TW_OK);
-	assert_false(made);
+	assert_int_equal(tw_catalogue_digest_projects(c, a, &projects, &n, NULL), TW_OK);
+	assert_true(tw_catalogue_digest_made(projects, of.period.until_ms));
+	/* at another hour of the day */
+	assert_true(tw_catalogue_digest_made(projects, of.period.until_ms + 1));
+	assert_false(tw_catalogue_digest_made(projects, of.period.until_ms + TW_DAY_MS));
 	assert_int_equal(
 	        tw_catalogue_digest_last(c, project, of.period.until_ms, &last, NULL), TW_OK);
 	assert_int_equal(last, 0);

@@ -112,6 +112,8 @@ void plan_use_rollups(struct tw_catalogue *c, const char *dir, const char *proje
 	struct tw_rollup_naming *names;
 	struct tw_named_trace *todo;
 	char next[TW_ID_BYTES];
+	const char *const *projects;
+	int64_t entry = 0;
 	struct tw_rollup_cell *cells, one;
 	struct tw_rename rename;
 	struct tw_rollup_reset sums;
@@ -133,9 +135,15 @@ void plan_use_rollups(struct tw_catalogue *c, const char *dir, const char *proje
 	for (int i = 0; tw_stages[i]; i++) {
 		const struct tw_stage_sql *m = tw_stages[i]->sql;
 
-		assert_int_equal(tw_catalogue_stage_next(c, m, "", next, NULL), TW_OK);
+		if (tw_stages[i]->all)
+			assert_int_equal(tw_catalogue_stage_projects(
+			                         c, tw_stages[i]->all, a, &projects, &n, NULL),
+			        TW_OK);
 		if (!m)
 			continue;
+		assert_int_equal(tw_catalogue_stage_next(c, m, "", next, NULL), TW_OK);
+		assert_int_equal(
+		        tw_catalogue_stage_changed(c, &entry, a, &projects, &n, NULL), TW_OK);
 		assert_int_equal(
 		        tw_catalogue_stage_todo(c, m, project, 9, a, &todo, &n, NULL), TW_OK);
 		if (n)

@@ -17,6 +17,7 @@
 
 #include "server/base/config.h"
 #include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/access/catalogue_setting.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/traces/catalogue_names.h"
 #include "server/derive/pipeline.h"
@@ -136,6 +137,7 @@ static enum tw_status maintain_counted(
 static const struct tw_stage counted = {.name = "counted",
         .depends = TW_RAISED_BY_DECODER,
         .raises = TW_RAISED_BY_ROLLUP,
+        .all = "project",
         .run = run_counted,
         .maintain = maintain_counted};
 
@@ -148,7 +150,7 @@ static enum tw_status run_raised(
 }
 
 static const struct tw_stage follows = {
-        .name = "follows", .depends = TW_RAISED_BY_ROLLUP, .run = run_raised};
+        .name = "follows", .depends = TW_RAISED_BY_ROLLUP, .all = "project", .run = run_raised};
 
 static void start(const struct tw_stage *const *stages)
 {
@@ -278,6 +280,37 @@ static void test_stages_wake_those_that_depend_on_them(void **state)
 		wait_a_little();
 }
 
+/* After the start, only projects with waiting traces, changed rules or more work are served. */
+static void test_idle_projects_are_not_served(void **state)
+{
+	static struct tw_stage of_traces;
+	static const struct tw_stage *const stages[] = {&of_traces, NULL};
+
+	(void)state;
+	of_traces = counted;
+	of_traces.sql = tw_stage_rollup.sql;
+	for (int i = 0; i < PROJECTS; i++)
+		s.left[i] = 1;
+	start(stages);
+	wait_for(0, 0, 0);
+	for (int i = 0; i < 2; i++) { /* a complete round: they have no more work */
+		const int tended = s.tended;
+
+		tw_pipeline_wake(s.pipeline, TW_RAISED_BY_DECODER);
+		while (s.tended == tended)
+			wait_a_little();
+	}
+	for (int i = 0; i < PROJECTS; i++)
+		s.left[i] = 2;
+	assert_int_equal(
+	        tw_catalogue_setting_set(s.catalogue, s.projects[1], "frames", "{}", NULL), TW_OK);
+	tw_pipeline_wake(s.pipeline, TW_RAISED_BY_DECODER);
+	wait_for(2, 0, 2);
+	assert_true(sim_rows(s.db, s.projects[2], 0, 1, DAY0));
+	tw_pipeline_wake(s.pipeline, TW_RAISED_BY_DECODER);
+	wait_for(2, 0, 0);
+}
+
 /* --- traces --- */
 
 static enum tw_status run_traces(
@@ -328,6 +361,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_lost_lease_ends_the_turn, setup, teardown),
         cmocka_unit_test_setup_teardown(
                 test_stages_wake_those_that_depend_on_them, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_idle_projects_are_not_served, setup, teardown),
         cmocka_unit_test_setup_teardown(test_traces_that_fail_leave_the_queue, setup, teardown),
 };
 

@@ -15,6 +15,7 @@
 
 #include "server/base/clock.h"
 #include "server/catalogue/access/catalogue_project.h"
+#include "server/catalogue/access/catalogue_setting.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/fleet/catalogue_rollup_tree.h"
 #include "server/catalogue/traces/catalogue_build.h"
@@ -233,8 +234,8 @@ static const char *next_project(struct session *s, const char *after)
 	return next_of(s, &tw_stage_rollup, after);
 }
 
-/* Other rules concern traces that do not wait. */
-static void test_projects_with_results_are_served(void **state)
+/* Only what waits: traces, and past days with uncounted reports. */
+static void test_projects_with_waiting_rows_are_served(void **state)
 {
 	struct session *s = *state;
 	char sql[200];
@@ -242,16 +243,46 @@ static void test_projects_with_results_are_served(void **state)
 	run(s, "DELETE FROM trace; DELETE FROM anr_day");
 	assert_true(sim_rows(s->db, s->project, 0, 3, DAY0));
 	assert_string_equal(next_of(s, &tw_stage_findings, ""), "");
-	run(s, "UPDATE trace SET rollup_state=1, detected=7, anr_state=1");
+	run(s, "UPDATE trace SET rollup_state=1, detected=0, anr_state=1");
 	assert_string_equal(next_of(s, &tw_stage_findings, ""), s->project);
 	assert_string_equal(next_of(s, &tw_stage_findings, s->project), "");
+	run(s, "UPDATE trace SET detected=7");
+	assert_string_equal(next_of(s, &tw_stage_findings, ""), "");
 	assert_string_equal(next_of(s, &tw_stage_rollup, ""), "");
 	assert_string_equal(next_of(s, &tw_stage_anr, ""), "");
-	(void)snprintf(sql, sizeof sql, "INSERT INTO anr_day(project_id,day) VALUES('%s',%d)",
-	        s->project, DAY0);
+	(void)snprintf(sql, sizeof sql,
+	        "INSERT INTO anr_day(project_id,day) VALUES('%s',%d),('%s',99999)", s->project,
+	        DAY0, s->other);
 	run(s, sql);
 	assert_string_equal(next_of(s, &tw_stage_anr, ""), s->project);
 	assert_string_equal(next_of(s, &tw_stage_anr, s->project), "");
+	run(s, "UPDATE anr_day SET waiting=0");
+	assert_string_equal(next_of(s, &tw_stage_anr, ""), "");
+}
+
+static void test_projects_with_rows_and_changed_rules_are_listed(void **state)
+{
+	struct session *s = *state;
+	const char *const *ids;
+	int64_t entry = INT64_MAX;
+	size_t n;
+
+	run(s, "DELETE FROM trace");
+	assert_true(sim_rows(s->db, s->project, 0, 3, DAY0));
+	assert_int_equal(
+	        tw_catalogue_stage_projects(s->c, "trace", s->arena, &ids, &n, NULL), TW_OK);
+	assert_int_equal(n, 1);
+	assert_string_equal(ids[0], s->project);
+	assert_int_equal(tw_catalogue_stage_changed(s->c, &entry, s->arena, &ids, &n, NULL), TW_OK);
+	assert_int_equal(n, 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(
+		        tw_catalogue_setting_set(s->c, s->other, "frames", "{}", NULL), TW_OK);
+	assert_int_equal(tw_catalogue_stage_changed(s->c, &entry, s->arena, &ids, &n, NULL), TW_OK);
+	assert_int_equal(n, 1);
+	assert_string_equal(ids[0], s->other);
+	assert_int_equal(tw_catalogue_stage_changed(s->c, &entry, s->arena, &ids, &n, NULL), TW_OK);
+	assert_int_equal(n, 0);
 }
 
 static void test_projects_take_turns(void **state)
@@ -489,7 +520,8 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_poisoned_trees_are_put_off),
         cmocka_unit_test(test_what_is_due_grows_with_the_cell),
         cmocka_unit_test(test_projects_take_turns),
-        cmocka_unit_test(test_projects_with_results_are_served),
+        cmocka_unit_test(test_projects_with_waiting_rows_are_served),
+        cmocka_unit_test(test_projects_with_rows_and_changed_rules_are_listed),
         cmocka_unit_test(test_what_may_pass_is_tried_again),
         cmocka_unit_test(test_rebuild_finds_traces_of_no_cell),
         cmocka_unit_test(test_names_that_nothing_uses_go),
