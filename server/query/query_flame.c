@@ -526,25 +526,39 @@ enum tw_status tw_query_bottom_up(const struct tw_forest *f, const struct tw_fla
  * graph with at most as many nodes as the summary tree has the same nodes and values.
  */
 
-/* As a call tree, except for the order of siblings: a rest is last and may be the heaviest. */
 static struct tw_tree tree_of(const struct tw_flame *f, uint32_t rest, struct tw_arena *a)
 {
 	struct tw_tree t = {tw_arena_alloc(a, f->n, sizeof *t.nodes), f->n};
 
-	for (uint32_t i = 0; t.nodes && i < f->n; i++) {
+	if (!t.nodes)
+		return t;
+	t.nodes[0] = (struct tw_tree_node){.method = TW_NO_METHOD, .subtree = 1, .cpu_ns = -1};
+	for (uint32_t i = 1; i < f->n; i++) {
 		const struct tw_flame_node *n = &f->nodes[i];
 
 		t.nodes[i] = (struct tw_tree_node){
+		        .parent = n->parent,
 		        .method = n->others ? rest : n->method,
+		        .subtree = 1,
 		        .depth = n->depth,
 		        .count = n->count,
 		        .total_ns = n->value,
+		        .self_ns = n->value,
 		        .cpu_ns = (int64_t)n->tree_nodes,
 		        .max_ns = n->max_ns,
 		};
 	}
-	for (uint32_t i = 1; t.nodes && i < f->n; i++) /* without descendants */
-		t.nodes[f->nodes[i].parent].cpu_ns -= (int64_t)f->nodes[i].tree_nodes;
+	for (uint32_t i = f->n; i-- > 1;) {
+		struct tw_tree_node *parent = &t.nodes[t.nodes[i].parent];
+
+		parent->subtree += t.nodes[i].subtree;
+		if (t.nodes[i].parent == 0) {
+			parent->total_ns = tw_sum_ns(parent->total_ns, t.nodes[i].total_ns);
+			continue;
+		}
+		parent->self_ns = tw_sum_ns(parent->self_ns, -t.nodes[i].total_ns);
+		parent->cpu_ns -= (int64_t)f->nodes[i].tree_nodes; /* without descendants */
+	}
 	return t;
 }
 
@@ -629,7 +643,8 @@ static enum tw_status grow_summary(const struct tw_tree_sums *trees, uint32_t n_
 	        .expand = summary_callees,
 	        .sums = summary_sums,
 	        .arg = &in,
-	        .knows_total = true};
+	        .knows_total = true,
+	        .sorts_rests = true};
 	struct tw_grow_member *roots = tw_arena_alloc(a, n_trees, sizeof *roots);
 
 	if (!roots)
@@ -646,22 +661,12 @@ enum tw_status tw_query_summary(const struct tw_tree_sums *trees, uint32_t n_tre
         struct tw_err *err)
 {
 	struct tw_flame flame;
-	struct tw_tree_builder *b;
-	struct tw_tree t;
 	enum tw_status st = grow_summary(trees, n_trees, max_nodes, a, &flame, err);
 
 	if (st != TW_OK)
 		return st;
-	t = tree_of(&flame, rest, a);
-	b = t.nodes ? tw_tree_builder_new(UINT32_MAX) : NULL;
-	if (!b)
-		return tw_oom(err);
-	st = tw_tree_builder_add_tree(b, &t);
-	if (st == TW_OK)
-		st = tw_tree_builder_finish(b, a, &ret->tree);
-	tw_tree_builder_free(b);
-	ret->rest = rest;
-	return st == TW_OK ? TW_OK : tw_oom(err);
+	*ret = (struct tw_summary_tree){tree_of(&flame, rest, a), rest};
+	return ret->tree.nodes ? TW_OK : tw_oom(err);
 }
 
 bool tw_summary_suffices(const struct tw_summary_tree *c, const struct tw_flame_query *q)

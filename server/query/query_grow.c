@@ -466,7 +466,7 @@ struct layout {
 };
 
 /* The stack is last in, first out. */
-TW_ORDER_BY(by_order, struct todo, TW_RISING(order), TW_FALLING(node))
+TW_ORDER_BY(by_order, struct todo, TW_RISING(order), TW_FALLING(rest), TW_FALLING(node))
 
 static uint32_t opened(const struct tw_grower *g, const struct tw_grown *from)
 {
@@ -477,34 +477,43 @@ static uint32_t opened(const struct tw_grower *g, const struct tw_grown *from)
 	return n;
 }
 
+static struct tw_flame_node rest_below(const struct tw_grower *g, uint32_t node)
+{
+	const struct tw_grown *from = &g->nodes[node];
+
+	return rest_of(
+	        g, from->first_child + opened(g, from), from->first_child + from->n_children);
+}
+
 static void put_node(struct layout *l, uint32_t node, uint32_t parent_out)
 {
 	const struct tw_grown *from = &l->g->nodes[node];
 	uint32_t shown = opened(l->g, from);
 	uint32_t out = l->n++;
+	struct todo *const first = &l->todo[l->n_todo];
+	struct todo *next = first;
 	bool in_order = true; /* unchanged if they were sorted by the same key */
 
 	l->out[out] = from->node;
 	l->out[out].parent = parent_out;
 	l->out[out].depth -= l->base_depth;
 	if (shown < from->n_children)
-		l->todo[l->n_todo++] = (struct todo){.node = node, .out = out, .rest = true};
-	for (uint32_t i = shown; i-- > 0;) {
+		*next++ = (struct todo){node, out,
+		        l->g->sorts_rests ? rest_below(l->g, node).value : INT64_MIN, true};
+	for (uint32_t i = shown; i-- > 0; next++) {
 		uint32_t child = from->first_child + i;
 
-		l->todo[l->n_todo++] = (struct todo){child, out, l->g->nodes[child].order, false};
-		in_order = in_order && (i + 1 == shown || by_order(&l->todo[l->n_todo - 2],
-		                                                  &l->todo[l->n_todo - 1]) < 0);
+		*next = (struct todo){child, out, l->g->nodes[child].order, false};
+		in_order = in_order && (next == first || by_order(next - 1, next) < 0);
 	}
+	l->n_todo += (uint32_t)(next - first);
 	if (!in_order)
-		TW_SORT(&l->todo[l->n_todo - shown], shown, by_order);
+		TW_SORT(first, (size_t)(next - first), by_order);
 }
 
 static void put_rest(struct layout *l, const struct todo *t)
 {
-	const struct tw_grown *from = &l->g->nodes[t->node];
-	struct tw_flame_node rest = rest_of(
-	        l->g, from->first_child + opened(l->g, from), from->first_child + from->n_children);
+	struct tw_flame_node rest = rest_below(l->g, t->node);
 
 	rest.parent = t->out;
 	rest.depth = l->out[t->out].depth + 1;

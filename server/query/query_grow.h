@@ -57,6 +57,7 @@ struct tw_grower {
 	const struct tw_grow_leaf *leaves;
 	void *arg;        /* of expand and sums */
 	bool knows_total; /* members have the number of all hidden nodes */
+	bool sorts_rests; /* a rest is among its siblings by its value, not after them */
 	struct tw_grown *nodes;
 	uint32_t n, cap, shown;
 	struct tw_heap_entry *heap; /* unopened nodes, heaviest on top */
