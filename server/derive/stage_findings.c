@@ -440,6 +440,7 @@ static enum tw_status open_finder(const struct tw_derive_parts *p, void **ret, s
 
 /* Findings refer to cells of rollups, so traces pass that stage first. */
 static const struct tw_stage_sql sql = {.stage = "findings",
+        .index = "trace_without_findings",
         .waits = "state=2 AND rollup_state=1 AND detected=0",
         .todo = "state=2 AND rollup_state=1",
         .postpone = "detected=-2",

@@ -167,6 +167,7 @@ static enum tw_status open_names(const struct tw_derive_parts *p, void **ret, st
 }
 
 static const struct tw_stage_sql sql = {.stage = "names",
+        .index = "trace_stage_names",
         .waits = "state=2 AND named>=0 AND named<>1 AND build_id<>''",
         .postpone = "named=-2-named",
         .is_postponed = "named<-1",

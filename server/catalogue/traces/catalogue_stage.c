@@ -31,10 +31,9 @@ enum tw_status tw_catalogue_stage_next(struct tw_catalogue *c, const struct tw_s
 	char sql[SQL_BYTES];
 	size_t n = (size_t)snprintf(sql, sizeof sql,
 	        "SELECT min(project_id) FROM (SELECT min(project_id) AS project_id FROM " TW_EITHER(
-	                "trace WHERE %s", "trace_stage WHERE stage='%s' AND rank=0") " AND"
-	                                                                             " project_id>"
-	                                                                             "?1",
-	        m->waits, m->stage);
+	                "trace INDEXED BY %s WHERE %s",
+	                "trace_stage WHERE stage='%s' AND rank=0") " AND project_id>?1",
+	        m->index, m->waits, m->stage);
 
 	for (size_t i = 0; i < TW_STAGE_ALSO && m->also[i]; i++)
 		n += (size_t)snprintf(sql + n, sizeof sql - n,

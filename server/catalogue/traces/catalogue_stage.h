@@ -20,6 +20,7 @@ enum { TW_STAGE_ALSO = 2 };
 struct tw_stage_sql {      /* SQL for `trace`: constants of the code */
 	const char *stage; /* its waiting traces: SQLite: index trace_stage_STAGE; PostgreSQL: table
 	                      trace_stage */
+	const char *index; /* SQLite: of the projects with waiting traces */
 	const char *waits; /* condition of waiting traces; contains that of the index */
 	const char *also[TW_STAGE_ALSO]; /* other rows that wait, each as TABLE WHERE CONDITION */
 	const char *todo;     /* condition of all traces in the list, which may be processed again,
@@ -33,7 +34,8 @@ struct tw_stage_sql {      /* SQL for `trace`: constants of the code */
  */
 #define TW_STAGE_SQL(name, column, ...)                                                            \
 	{                                                                                          \
-		.stage = (name), .waits = "state=2 AND " column "=0", .postpone = column "=3",     \
+		.stage = (name), .index = "trace_stage_" name,                                     \
+		.waits = "state=2 AND " column "=0", .postpone = column "=3",                      \
 		.is_postponed = column "=3", .resume = column "=0", .give_up = column "=2",        \
 		__VA_ARGS__                                                                        \
 	}
