@@ -383,6 +383,7 @@ struct nest {
 	uint32_t *order;    /* record by place in pre-order; NULL: the records are in pre-order */
 	uint32_t *depths;   /* by place in pre-order */
 	uint64_t depths_at; /* offset of the depths in scratch, if the records are there */
+	bool loaded;        /* the records were in scratch and are in memory now */
 	struct tw_running running; /* with states, their time on a CPU is the calls' CPU time */
 };
 /* Puts the track's records in pre-order.  Calls that are too deep are counted, and not read. */

@@ -571,6 +571,7 @@ static enum tw_status open_in_memory(struct nest *n, struct tw_builder *b, uint6
 	enum tw_status st = TW_OK;
 	bool moved = false;
 
+	n->loaded = t->spilled;
 	if (t->spilled && !tw_builder_load(b, t))
 		return b->status;
 	n->depths = tw_mem_alloc(t->n, sizeof *n->depths);

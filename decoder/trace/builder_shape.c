@@ -255,6 +255,7 @@ static enum tw_status end_tree(struct tw_shaper *s, struct tw_err *err)
 enum tw_status tw_shaper_end(
         struct tw_shaper *s, const struct tw_thread_info *thread, struct tw_err *err)
 {
+	const bool loaded = s->part.nest.loaded;
 	enum tw_status st = end_tree(s, err);
 	uint32_t slot;
 
@@ -265,7 +266,9 @@ enum tw_status tw_shaper_end(
 	s->part.thread = *thread;
 	s->parts[slot] = s->part;
 	s->part = (struct part){0};
-	return tw_relay_pass(s->relay, err);
+	st = tw_relay_pass(s->relay, err);
+	/* memory is for the loaded records of one thread at a time */
+	return st == TW_OK && loaded ? tw_relay_wait(s->relay, err) : st;
 }
 
 enum tw_status tw_shaper_finish(struct tw_shaper *s, uint64_t *ret_clipped, struct tw_err *err)

@@ -6,7 +6,9 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 #include "decoder/formats/sink.h"
 #include "decoder/limits.h"
@@ -140,6 +142,72 @@ static void test_models(void **state)
 			same(emit_model, &input);
 			model_done(&m);
 		}
+}
+
+/* --- one loaded thread at a time --- */
+
+static struct {
+	const struct tw_trace_out_ops *plain;
+	_Atomic int trees,
+	        threads;    /* sums of a tree that were passed on; threads that were delivered */
+	_Atomic bool ahead; /* a tree was complete before the thread before it was delivered */
+} order;
+
+/* Gives the other thread an opportunity to go on with the next tree. */
+static enum tw_status slow_chunk(struct tw_trace_out *o, const struct tw_chunk_info *info,
+        struct tw_buf *payload, struct tw_err *err)
+{
+	enum { LOOKS = 200 };
+
+	for (int i = 0; info->level == 0 && i < LOOKS && !order.ahead; i++)
+		(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	return order.plain->chunk(o, info, payload, err);
+}
+
+static enum tw_status count_thread(
+        struct tw_trace_out *o, const struct tw_thread_info *t, struct tw_err *err)
+{
+	order.threads++;
+	return order.plain->thread(o, t, err);
+}
+
+static void count_tree(struct tw_trace_out *o, struct tw_tree_sums *sums)
+{
+	(void)o, (void)sums;
+	if (order.threads < order.trees++)
+		order.ahead = true;
+}
+
+/* Records that were loaded take memory until their chunks are written. */
+static void test_loaded_one_at_a_time(void **state)
+{
+	const struct model_shape shape = {6, 3, 40000, 60, false};
+	const struct tw_limits l = tw_limits_default();
+	struct tw_trace_out_ops ops;
+	struct model m;
+	const struct model_input input = {&m, MODEL_SHUFFLED};
+	struct reported r;
+	struct scratch s;
+	struct tw_builder *b;
+
+	(void)state;
+	model_make(&m, &shape);
+	b = builder_of(emit_model, &input, &l, &s, 1 << 10);
+	reported_init(&r);
+	order.plain = r.out.ops;
+	ops = *order.plain;
+	ops.chunk = slow_chunk;
+	ops.thread = count_thread;
+	ops.sums = count_tree;
+	r.out.ops = &ops;
+	assert_int_equal(tw_builder_write(b, &r.out, NULL), TW_OK);
+	assert_int_equal(order.trees, 3);
+	assert_int_equal(order.threads, 3);
+	assert_false(order.ahead);
+	reported_done(&r);
+	tw_builder_free(b);
+	scratch_done(&s);
+	model_done(&m);
 }
 
 /* Moving the records counts their durations, in memory and in scratch as a pass over them does. */
@@ -554,6 +622,7 @@ static void test_joined_do_not_fit(void **state)
 
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_models),
+        cmocka_unit_test(test_loaded_one_at_a_time),
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_forms),
         cmocka_unit_test(test_little_scratch),
