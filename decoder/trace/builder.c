@@ -613,7 +613,8 @@ static inline size_t take_run_of(
 	const struct record *full = first + left;
 	int64_t *cpu_ns = has_cpu ? t->cpu_ns + (t->n - t->n_spilled) : NULL;
 	struct symbol *symbols = b->symbols;
-	struct open_call *open = t->open;
+	struct open_call none; /* for pointers, as NULL + 0 is undefined */
+	struct open_call *open = t->open ? t->open : &none;
 	struct open_call *top = open + t->n_open; /* after the innermost call */
 	const struct open_call *open_end = open + t->cap_open;
 	int64_t first_ns = t->first_ns;
