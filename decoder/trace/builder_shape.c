@@ -40,6 +40,7 @@ struct tw_shaper {
 	struct tw_tree_builder *tree;
 	struct tw_tree_encoder *encoder;
 	struct tw_tree_sums sums;
+	bool freed; /* the records of a long thread: their memory suffices for what trees need */
 	uint64_t clipped;
 	/* used to deliver a part: */
 	struct tw_buf payload;
@@ -161,9 +162,9 @@ struct tw_shaper *tw_shaper_free(struct tw_shaper *s)
 	return NULL;
 }
 
-static bool is_long(const struct tw_shaper *s)
+static bool is_long(const struct track *t)
 {
-	return s->part.nest.track->n >= LONG;
+	return t->n >= LONG;
 }
 
 static enum tw_status begin_tree(struct tw_shaper *s, struct tw_err *err)
@@ -186,7 +187,7 @@ enum tw_status tw_shaper_begin(
 
 	s->part = (struct part){.thread_id = thread_id, .nest = *nest, .ends = true};
 	tw_buf_init(&s->part.tree, SIZE_MAX / 2);
-	s->part.chunks = !is_long(s);
+	s->part.chunks = !is_long(nest->track);
 	st = begin_tree(s, err);
 	if (st != TW_OK || s->part.chunks)
 		return st;
@@ -213,10 +214,25 @@ uint64_t tw_shaper_clipped(const struct tw_shaper *s)
 	return tw_tree_builder_clipped(s->tree);
 }
 
+/* All records are in memory until those of the first long thread are freed. */
+static enum tw_status free_records(struct tw_shaper *s, struct tw_err *err)
+{
+	enum tw_status st = tw_relay_wait(s->relay, err);
+
+	if (st != TW_OK)
+		return st;
+	tw_nest_close(&s->part.nest);
+	s->freed = true;
+	return TW_OK;
+}
+
 enum tw_status tw_shaper_tree(struct tw_shaper *s, struct tw_err *err)
 {
 	const uint32_t n = tw_tree_builder_nodes(s->tree);
+	enum tw_status st = s->part.chunks || s->freed ? TW_OK : free_records(s, err);
 
+	if (st != TW_OK)
+		return st;
 	s->part.nodes = n;
 	if ((s->out->ops->sums && !tw_tree_sums_begin(&s->sums, n)) ||
 	        tw_tree_builder_end(s->tree) != TW_OK ||
