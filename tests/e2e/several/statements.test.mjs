@@ -128,12 +128,13 @@ test('an answer about the fleet takes at most 10 statements, however many method
 	}
 });
 
-test('an idle server with 3,000 projects runs no statement for each of them', options, async (t) => {
+test('an idle server with 3,000 projects runs no statement for each of them, and applies rules changed at another server', options, async (t) => {
 	const PROJECTS = 3000;
 	const db = await startDatabase(t);
 	const s = await startServer(t, { args: ['--catalog', db.url(ONE), '--several-servers'] }); // it checks for work every two seconds
 	await s.trace(sampleTrace(15, 1), { query: { app: 'shop', build_id: 'b', version_name: '1', device: 'd' } });
 	await until(() => (db.sql(counted, ONE) === '1' ? true : undefined), 'the trace is counted');
+	await s.ran('retention'); // it visits each project once an hour
 	const columns = db.sql("SELECT string_agg(quote_ident(column_name), ',') FROM information_schema.columns WHERE table_schema='one' AND table_name='trace'").split(',');
 	const values = columns.map((c) => ({ project_id: 'p.project_id', trace_id: "'01T'||substr(p.project_id,4)" })[c] ?? `t.${c}`);
 	db.sql(`INSERT INTO project(project_id,name,created_ms) SELECT '01P'||lpad(i::text,23,'0'), 'project '||i, 1 FROM generate_series(1,${PROJECTS}) i;
@@ -145,4 +146,10 @@ test('an idle server with 3,000 projects runs no statement for each of them', op
 	const [most, query] = db.sql("SELECT calls, left(query,300) FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat_%' ORDER BY calls DESC LIMIT 1").split('|');
 	t.diagnostic(`at most ${most} times: ${query}`);
 	assert.ok(Number(most) < PROJECTS, `${most} times: ${query}`);
+	const other = await startServer(t, { data: s.data, args: ['--catalog', db.url(ONE), '--several-servers', '--role', 'query'] });
+	const inspected = "SELECT detected FROM trace JOIN project USING (project_id) WHERE name='test'";
+	const before = db.sql(inspected, ONE);
+	assert.equal((await other.ask('PUT', '/api/v1/frames', { key: s.admin, body: '{"framework":["com.shop"]}' })).status, 200);
+	const after = await until(() => [db.sql(inspected, ONE)].find((number) => !['0', before].includes(number)), 'the trace is inspected again');
+	assert.equal(db.sql(`SELECT count(*) FROM trace WHERE detected=${after}`, ONE), '1');
 });
