@@ -88,6 +88,15 @@ test('a search counts the calls of the current thread', async () => {
 	await page.context().close();
 });
 
+test('a search without a match in the thread leads to the flame graph of all threads', async () => {
+	const page = await open(`?thread=${WORKER}&find=nativePollOnce`);
+	await page.locator('.search button', { hasText: 'All threads' }).click();
+	await page.waitForSelector('text=/^1 of \\d+ frames match/');
+	assert.equal(query(page).get('threads'), 'all');
+	assert.equal(await page.locator('.search button', { hasText: 'All threads' }).count(), 0, 'the search is of all threads already');
+	await page.context().close();
+});
+
 test('a search steps into a thread that is closed', async () => {
 	const page = await open(`?open=none&thread=${WORKER}&find=work`);
 	await page.getByRole('searchbox', { name: 'Find a method' }).press('Enter');

@@ -42,12 +42,13 @@ function foundIn(met: Found, thread: Thread): string {
 	return tr('{calls} in {of}, {share} of its busy time', { calls: many(met.calls, wordsOf([thread])), of, share: percent(met.share) });
 }
 
-function SearchBar({ names, matches, thread, met, onStep }: {
-	names: string[]; matches: Uint8Array | null; thread: Thread; met: Found | null; onStep: (forward: boolean) => void;
+function SearchBar({ names, matches, thread, single, met, onStep }: {
+	names: string[]; matches: Uint8Array | null; thread: Thread; single: boolean; met: Found | null; onStep: (forward: boolean) => void;
 }) {
 	const find = text('find');
 	const input = useRef<HTMLInputElement>(null);
 	const methods = matches ? matches.reduce((n, v) => n + v, 0) : 0;
+	const elsewhere = !single && met?.calls === 0 && !met.least && text('threads') !== 'all';
 	useLayoutEffect(() => {
 		const key = (e: KeyboardEvent) => {
 			if (e.key !== '/' || inField(e)) return;
@@ -71,6 +72,7 @@ function SearchBar({ names, matches, thread, met, onStep }: {
 				<button class="small" onClick={() => onStep(false)} aria-label={tr('Previous call that matches')}>{tr('Previous')}</button>
 				<button class="small" onClick={() => onStep(true)} aria-label={tr('Next call that matches')}>{tr('Next')}</button>
 			</>}
+			{find && methods > 0 && elsewhere && <button class="small" onClick={() => set({ threads: 'all', root: null, skip: null, tab: 'flame' }, true)}>{tr('All threads')}</button>}
 		</div>
 	);
 }
@@ -118,8 +120,8 @@ function Ready({ t }: { t: Trace }) {
 	const [details, tell] = useState<ComponentChild>(null);
 	const reports = useReports(t);
 	const notes = useAnnotations(t.id, whole);
-	const search = useMemo(() => thread && <SearchBar names={list} matches={matches} thread={thread} met={met}
-		onStep={(forward) => go((s) => ({ turn: s.turn + 1, forward }))} />, [list, matches, thread, met]);
+	const search = useMemo(() => thread && <SearchBar names={list} matches={matches} thread={thread} single={busy.length === 1} met={met}
+		onStep={(forward) => go((s) => ({ turn: s.turn + 1, forward }))} />, [list, matches, thread, busy, met]);
 	const documents = reports.value?.documents;
 	const shown = useMemo(() => ({ t, turn, whole, threads: all, busy, listed, thread, range, tids, sums: sums.value?.sums ?? [], names: list, matches, reports: documents ?? [], reload: notes.again }),
 		[t, whole, all, busy, listed, thread, range, tids, sums.value, list, matches, documents]);
