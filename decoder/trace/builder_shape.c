@@ -217,11 +217,13 @@ uint64_t tw_shaper_clipped(const struct tw_shaper *s)
 /* All records are in memory until those of the first long thread are freed. */
 static enum tw_status free_records(struct tw_shaper *s, struct tw_err *err)
 {
+	const bool loaded = s->part.nest.loaded;
 	enum tw_status st = tw_relay_wait(s->relay, err);
 
 	if (st != TW_OK)
 		return st;
 	tw_nest_close(&s->part.nest);
+	s->part.nest.loaded = loaded;
 	s->freed = true;
 	return TW_OK;
 }

@@ -575,14 +575,12 @@ static inline struct todo todo_of(const struct tw_tree_builder *b, uint32_t node
 }
 
 /* The hash is not needed to read the tree, and is large. */
-static void shrink_hash(struct tw_tree_builder *b)
+static bool shrink_hash(struct tw_tree_builder *b)
 {
-	struct slot *slots = tw_mem_resize(b->slots, FIRST_SLOTS, sizeof *slots);
-
-	if (!slots)
-		return;
-	b->slots = slots;
+	tw_mem_free(b->slots);
+	b->slots = tw_mem_alloc(FIRST_SLOTS, sizeof *b->slots);
 	b->cap_slots = FIRST_SLOTS;
+	return b->slots != NULL;
 }
 
 /* A node is replaced by its children, so there are never more to do than nodes without any. */
@@ -592,8 +590,8 @@ enum tw_status tw_tree_builder_end(struct tw_tree_builder *b)
 
 	if (b->status != TW_OK)
 		return b->status;
-	if (b->cap_slots > FIRST_SLOTS)
-		shrink_hash(b);
+	if (b->cap_slots > FIRST_SLOTS && !shrink_hash(b))
+		return b->status = TW_NOMEM;
 	leaves = link_children(b);
 	if (b->cap_todo < leaves) { /* most of it is never touched */
 		tw_mem_free(b->todo);
@@ -673,31 +671,33 @@ uint32_t tw_tree_builder_read(struct tw_tree_builder *b, struct tw_tree_node *no
 	return n;
 }
 
-static void link_parents(struct tw_tree_node *nodes, uint32_t n)
+/* Sets the parents of the nodes [from, end). */
+static void link_parents(struct tw_tree_node *nodes, uint32_t from, uint32_t end)
 {
-	for (uint32_t i = 1; i < n; i++) {
+	for (uint32_t i = from ? from : 1; i < end; i++) {
 		uint32_t parent = i - 1;
 
 		while (nodes[parent].depth >= nodes[i].depth)
 			parent = nodes[parent].parent;
 		nodes[i].parent = parent;
 	}
-	while (--n > 0)
-		nodes[nodes[n].parent].subtree += nodes[n].subtree;
 }
 
 enum tw_status tw_tree_builder_finish_into(struct tw_tree_builder *b, struct tw_tree_node *nodes)
 {
-	enum { AT_ONCE = 256 };
+	enum { AT_ONCE = 64 };
 	int64_t longest_ns[AT_ONCE];
 	uint32_t n = 0;
 	uint32_t more;
 
 	if (tw_tree_builder_end(b) != TW_OK)
 		return b->status;
-	while ((more = tw_tree_builder_read(b, nodes + n, longest_ns, AT_ONCE)) > 0)
+	while ((more = tw_tree_builder_read(b, nodes + n, longest_ns, AT_ONCE)) > 0) {
+		link_parents(nodes, n, n + more);
 		n += more;
-	link_parents(nodes, n);
+	}
+	while (--n > 0)
+		nodes[nodes[n].parent].subtree += nodes[n].subtree;
 	return TW_OK;
 }
 
