@@ -574,10 +574,9 @@ static enum tw_status open_in_memory(struct nest *n, struct tw_builder *b, uint6
 	n->loaded = t->spilled;
 	if (t->spilled && !tw_builder_load(b, t))
 		return b->status;
-	n->depths = tw_mem_alloc(t->n, sizeof *n->depths);
+	n->depths = tw_mem_alloc_to_fill(t->n * sizeof *n->depths);
 	if (!n->depths)
 		return TW_NOMEM;
-	tw_mem_will_fill(n->depths, t->n * sizeof *n->depths);
 	if (left < t->n)
 		st = move_back(n, b, left);
 	if (st == TW_OK && !t->unordered)
