@@ -56,7 +56,8 @@ struct tw_tree_builder {
 	uint32_t n_slots;   /* in use: power of two, at least twice n_hashed */
 	uint32_t cap_slots;
 	uint32_t n_hashed;
-	uint32_t *path; /* node of the open slice at each depth, from index 1 on; first node 0 */
+	uint32_t *path; /* node of the open slice at each depth, from index 1 on; first node 0.
+	                 * When the tree is laid out: the same of the output */
 	uint32_t depth, cap_path;
 	struct todo *todo; /* while the tree is read: a stack, the next node on top */
 	uint32_t n_todo, cap_todo;
@@ -513,13 +514,27 @@ static void add_all_grown(
 	}
 }
 
+/* The path is long enough for each node of the tree, as the tree is read by it. */
+static bool deepen_path(struct tw_tree_builder *b, uint32_t cap)
+{
+	uint32_t *path = cap > b->cap_path ? tw_mem_resize(b->path, cap, sizeof *path) : b->path;
+
+	if (!path)
+		return false;
+	b->path = path;
+	b->cap_path = cap > b->cap_path ? cap : b->cap_path;
+	return true;
+}
+
 enum tw_status tw_tree_builder_add_grown(
         struct tw_tree_builder *b, const struct tw_tree_builder *from)
 {
 	uint32_t *node_of = tw_mem_alloc(from->n, sizeof *node_of);
 
-	if (!node_of)
+	if (!node_of || !deepen_path(b, from->cap_path)) {
+		tw_mem_free(node_of);
 		return b->status = TW_NOMEM;
+	}
 	b->depth = 0;
 	add_rootless(b, from->nodes[0].total_ns);
 	add_all_grown(b, from, node_of);
@@ -671,15 +686,26 @@ uint32_t tw_tree_builder_read(struct tw_tree_builder *b, struct tw_tree_node *no
 	return n;
 }
 
-/* Sets the parents of the nodes [from, end). */
-static void link_parents(struct tw_tree_node *nodes, uint32_t from, uint32_t end)
+/* Nodes whose subtree is complete, down to the given depth, get its size: it ends before node
+ * `end`. */
+static void close_nodes(
+        struct tw_tree_builder *b, struct tw_tree_node *nodes, uint32_t depth, uint32_t end)
 {
-	for (uint32_t i = from ? from : 1; i < end; i++) {
-		uint32_t parent = i - 1;
+	while (b->depth > depth) {
+		const uint32_t node = b->path[--b->depth];
 
-		while (nodes[parent].depth >= nodes[i].depth)
-			parent = nodes[parent].parent;
-		nodes[i].parent = parent;
+		nodes[node].subtree = end - node;
+	}
+}
+
+/* Sets parents.  The path has the open nodes of the output. */
+static void link_nodes(
+        struct tw_tree_builder *b, struct tw_tree_node *nodes, uint32_t from, uint32_t end)
+{
+	for (uint32_t i = from; i < end; i++) {
+		close_nodes(b, nodes, nodes[i].depth, i);
+		nodes[i].parent = b->depth ? b->path[b->depth - 1] : 0;
+		b->path[b->depth++] = i;
 	}
 }
 
@@ -692,12 +718,12 @@ enum tw_status tw_tree_builder_finish_into(struct tw_tree_builder *b, struct tw_
 
 	if (tw_tree_builder_end(b) != TW_OK)
 		return b->status;
+	b->depth = 0;
 	while ((more = tw_tree_builder_read(b, nodes + n, longest_ns, AT_ONCE)) > 0) {
-		link_parents(nodes, n, n + more);
+		link_nodes(b, nodes, n, n + more);
 		n += more;
 	}
-	while (--n > 0)
-		nodes[nodes[n].parent].subtree += nodes[n].subtree;
+	close_nodes(b, nodes, 0, n);
 	return TW_OK;
 }
 
