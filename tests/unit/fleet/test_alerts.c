@@ -100,7 +100,7 @@ static int teardown(void **state)
 
 static void add_rule(const char *scenario)
 {
-	const struct tw_alert_rule rule = {.name = "Cold start",
+	const struct tw_alert_rule rule = {.name = scenario,
 	        .app = "",
 	        .scenario = scenario,
 	        .version_name = "",
