@@ -213,6 +213,8 @@ test('values of a label: traces without it, traces from before it was configured
 test('killed again and again while it counts, every trace counts once', async (t) => {
 	const kills = Number(process.env.FLEET_KILLS ?? 2 * stages.length);
 	const s = await startServer(t);
+	const rule = { name: 'cold starts', kind: 'duration', scenario: 'cold_start', threshold: 800 }; // alerts serve projects with rules only
+	assert.equal((await s.ask('POST', '/api/v1/alerts/rules', { key: s.write, body: JSON.stringify(rule) })).status, 201);
 	let sent = 0;
 	for (let k = 0; k < kills; k++) {
 		for (let i = 0; i < 10; i++, sent++) await send(s, fleet[sent % fleet.length], `kill-${sent}`);
