@@ -131,12 +131,8 @@ test('a child has its own descriptors, and none that the launcher of the server 
 		const s = await startServer(t, { under, env });
 		for (const fd of [7, 233]) assert.ok(fs.existsSync(`/proc/${s.child.pid}/fd/${fd}`), 'the server has it');
 		assert.equal((await s.post('/api/v1/traces', sampleTrace(20))).status, 202);
-		let pid;
-		const links = await until(() => {
-			[pid] = children(s); // the first one may end
-			const of = own(pid);
-			return of.some((at) => at.includes('memfd:complaints')) && of; // it is the server's copy until it runs the program
-		}, `a ${kind} and its descriptors`);
+		/* a child is the server's copy until it runs the program, and may end soon */
+		const [pid, links] = await until(() => children(s).map((child) => [child, own(child)]).find(([, of]) => of.some((at) => at.includes('memfd:complaints'))), `a ${kind} and its descriptors`);
 		for (const at of links) assert.doesNotMatch(at, /passwd|\/dev\/zero/, `${kind}: ${links}`);
 		assert.ok(links.length <= 24, `${kind}: ${links}`);
 		if (kind === 'decoder') process.kill(pid, 'SIGKILL');
