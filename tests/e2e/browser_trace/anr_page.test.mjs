@@ -201,6 +201,7 @@ test('anr: of 500 threads that wait, the picture shows the ones that matter and 
 
 test('anr: states count their threads and show only them', async (t) => {
 	const page = await open(crowd);
+	await page.waitForSelector('#anr .chips button');
 	assert.deepEqual(await page.locator('#anr .chips button').allInnerTexts(), ['All 502', 'Blocked 501', 'Runnable 1']);
 	await page.click('#anr .chips >> text=Runnable 1');
 	await page.waitForFunction(() => document.querySelectorAll('#anr .anrthreads tbody tr').length === 1);
