@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decoder/base/arena.h"
+#include "decoder/base/list.h"
 #include "decoder/symbols/map_text.h"
 #include "decoder/symbols/retrace.h"
 #include "decoder/symbols/retrace_image.h"
@@ -206,19 +206,6 @@ static bool parse_member(const struct tw_retrace_writer *w, struct tw_str line,
 	return name.len > 0;
 }
 
-static void *grow(void *p, uint32_t n, uint32_t *cap, size_t size)
-{
-	uint32_t want = *cap ? *cap * 2 : 256;
-	void *q;
-
-	if (n < *cap)
-		return p;
-	q = want > *cap ? tw_mem_resize(p, want, size) : NULL;
-	if (q)
-		*cap = want;
-	return q;
-}
-
 static void malformed(struct tw_retrace_writer *w, struct tw_str line)
 {
 	if (w->stats.malformed++ == 0)
@@ -229,20 +216,17 @@ static void take_class(struct tw_retrace_writer *w, struct tw_str line)
 {
 	struct tw_str orig;
 	struct tw_str obf;
-	struct class_line *more;
 
 	if (!cut_at(line, TW_STR(" -> "), &orig, &obf) || orig.len == 0 || obf.len < 2 ||
 	        obf.ptr[obf.len - 1] != ':') {
 		malformed(w, line);
 		return;
 	}
-	more = grow(w->classes, w->n_classes, &w->cap_classes, sizeof *w->classes);
-	if (!more) {
+	if (!TW_GROW_MEM(w->classes, w->n_classes, w->cap_classes)) {
 		w->failed = true;
 		return;
 	}
 	obf.len--;
-	w->classes = more;
 	w->classes[w->n_classes] = (struct class_line){.obf = slice_of(w, obf),
 	        .orig = slice_of(w, orig),
 	        .first = w->n_members,
@@ -254,7 +238,6 @@ static void take_class(struct tw_retrace_writer *w, struct tw_str line)
 static void take_member(struct tw_retrace_writer *w, struct tw_str line)
 {
 	struct class_line *c = w->n_classes ? &w->classes[w->n_classes - 1] : NULL;
-	struct member_line *more;
 	struct member_line m;
 	bool field = false;
 
@@ -265,12 +248,10 @@ static void take_member(struct tw_retrace_writer *w, struct tw_str line)
 	w->last_is_member = !field;
 	if (field)
 		return;
-	more = grow(w->members, w->n_members, &w->cap_members, sizeof *w->members);
-	if (!more) {
+	if (!TW_GROW_MEM(w->members, w->n_members, w->cap_members)) {
 		w->failed = true;
 		return;
 	}
-	w->members = more;
 	m.seq = c->n++;
 	w->members[w->n_members++] = m;
 }

@@ -41,23 +41,6 @@ void tw_builder_repair(struct tw_builder *b, enum tw_repair what, uint64_t offse
 	r->count += n;
 }
 
-bool tw_builder_grow(void **p, uint32_t n, uint32_t *cap, size_t size)
-{
-	uint32_t want = *cap ? *cap * 2 : 16;
-	void *q;
-
-	if (n < *cap)
-		return true;
-	if (want < *cap)
-		return false;
-	q = tw_mem_resize(*p, want, size);
-	if (!q)
-		return false;
-	*p = q;
-	*cap = want;
-	return true;
-}
-
 enum tw_status tw_builder_fail(const struct tw_builder *b, struct tw_err *err)
 {
 	if (b->status == TW_NOMEM)
@@ -106,7 +89,7 @@ static uint32_t sink_track(struct tw_sink *s, uint32_t pid, uint64_t tid, enum t
 		tw_builder_repair(b, TW_REPAIR_thread_limit, TW_NO_OFFSET, 1);
 		return 0;
 	}
-	if (!tw_builder_grow((void **)&b->tracks, b->n_tracks, &b->cap_tracks, sizeof *b->tracks)) {
+	if (!TW_GROW_MEM(b->tracks, b->n_tracks, b->cap_tracks)) {
 		b->status = TW_NOMEM;
 		return 0;
 	}
@@ -124,8 +107,7 @@ static uint32_t add_symbol(struct tw_builder *b, bool has_id, uint64_t id, struc
 		tw_builder_repair(b, TW_REPAIR_slice_limit, TW_NO_OFFSET, 1);
 		return 0;
 	}
-	if (!tw_builder_grow(
-	            (void **)&b->symbols, b->n_symbols, &b->cap_symbols, sizeof *b->symbols)) {
+	if (!TW_GROW_MEM(b->symbols, b->n_symbols, b->cap_symbols)) {
 		b->status = TW_NOMEM;
 		return 0;
 	}
@@ -328,8 +310,7 @@ static void sink_thread_name(struct tw_sink *s, uint32_t pid, uint64_t tid, stru
 	if (!name_fits(b, name))
 		return;
 	copy = tw_arena_str(b->arena, name);
-	if (!copy ||
-	        !tw_builder_grow((void **)&b->names, b->n_names, &b->cap_names, sizeof *b->names)) {
+	if (!copy || !TW_GROW_MEM(b->names, b->n_names, b->cap_names)) {
 		b->status = TW_NOMEM;
 		return;
 	}
@@ -435,7 +416,7 @@ bool tw_builder_grow_wide(struct tw_builder *b, struct track *t)
 {
 	uint32_t before = t->records.cap_wide;
 
-	if (!tw_records_reserve_wide(&t->records)) {
+	if (!TW_GROW_MEM(t->records.wide, t->records.n_wide, t->records.cap_wide)) {
 		b->status = TW_NOMEM;
 		return false;
 	}

@@ -20,6 +20,7 @@
 
 #include "decoder/base/arena.h"
 #include "decoder/base/err.h"
+#include "decoder/base/list.h"
 #include "decoder/formats/codes.h"
 #include "decoder/formats/sink.h"
 #include "decoder/limits.h"
@@ -78,22 +79,6 @@ static inline bool tw_record_fits(const struct records *r, const struct call *c)
 {
 	return (uint64_t)(c->start_ns - r->base_ns) < TW_RECORD_SPAN &&
 	       (uint64_t)c->dur_ns < TW_RECORD_WIDE && c->sym >> TW_RECORD_SYM_BITS == 0;
-}
-
-/* Makes space for a call that does not fit a record. False: out of memory. */
-static inline bool tw_records_reserve_wide(struct records *r)
-{
-	uint32_t cap = r->cap_wide ? 2 * r->cap_wide : 16;
-	struct call *p;
-
-	if (r->n_wide < r->cap_wide)
-		return true;
-	p = cap > r->cap_wide ? tw_mem_resize(r->wide, cap, sizeof *p) : NULL;
-	if (!p)
-		return false;
-	r->wide = p;
-	r->cap_wide = cap;
-	return true;
 }
 
 /* Of a call that fits. */
@@ -297,8 +282,6 @@ static inline uint64_t tw_track_record_bytes(const struct track *t)
 uint64_t tw_builder_left_for_records(const struct tw_builder *b);
 /* Whether b->arena has space for `bytes` of optional data and still enough for names. */
 bool tw_builder_has_room(const struct tw_builder *b, size_t bytes);
-/* Doubles *p (elements of size bytes) when *cap is used up. */
-bool tw_builder_grow(void **p, uint32_t n, uint32_t *cap, size_t size);
 
 /* builder_note.c */
 enum tw_status tw_builder_note(struct tw_sink *s, const struct tw_note *note, struct tw_err *err);

@@ -134,8 +134,7 @@ void tw_builder_process(struct tw_builder *b, uint64_t tid, uint32_t pid)
 {
 	if (b->n_processes >= b->limits.max_threads)
 		return;
-	if (!tw_builder_grow((void **)&b->processes, b->n_processes, &b->cap_processes,
-	            sizeof *b->processes)) {
+	if (!TW_GROW_MEM(b->processes, b->n_processes, b->cap_processes)) {
 		b->status = TW_NOMEM;
 		return;
 	}

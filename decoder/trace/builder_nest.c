@@ -52,14 +52,7 @@ static void drop_counts(struct track *t)
 
 static bool grow_open(struct mover *m)
 {
-	uint32_t cap = m->cap ? 2 * m->cap : FIRST_OPEN;
-	struct open *p = cap <= MOST_OPEN ? tw_mem_resize(m->open, cap, sizeof *p) : NULL;
-
-	if (!p)
-		return false;
-	m->open = p;
-	m->cap = cap;
-	return true;
+	return m->cap < MOST_OPEN && TW_GROW_FROM(FIRST_OPEN, NULL, m->open, m->cap, m->cap);
 }
 
 /* Puts an open call in the place of record i. */

@@ -109,8 +109,7 @@ static enum tw_status keep_note(
 	kept = keep_text(b, &text);
 	if (note->detail.len)
 		detail = tw_arena_str(b->arena, note->detail);
-	if (!kept || !detail ||
-	        !tw_builder_grow((void **)&b->notes, b->n_notes, &b->cap_notes, sizeof *b->notes))
+	if (!kept || !detail || !TW_GROW_MEM(b->notes, b->n_notes, b->cap_notes))
 		return no_memory(b, err);
 	b->notes[b->n_notes] = (struct note){
 	        .ts_ns = note->ts_ns,
@@ -164,8 +163,7 @@ enum tw_status tw_builder_document(
 		return TW_OK;
 	}
 	copy = tw_arena_str(b->arena, json);
-	if (!copy || !tw_builder_grow((void **)&b->documents, b->n_documents, &b->cap_documents,
-	                     sizeof *b->documents))
+	if (!copy || !TW_GROW_MEM(b->documents, b->n_documents, b->cap_documents))
 		return no_memory(b, err);
 	b->documents[b->n_documents++] = (struct document){kind, {copy, json.len}};
 	return TW_OK;

@@ -21,7 +21,7 @@ enum tw_status tw_builder_begin(struct tw_builder *b, struct track *t, const str
 		t->n_hidden++;
 		return TW_OK;
 	}
-	if (!tw_builder_grow((void **)&t->open, t->n_open, &t->cap_open, sizeof *t->open))
+	if (!TW_GROW_MEM(t->open, t->n_open, t->cap_open))
 		return TW_NOMEM;
 	t->open[t->n_open++] = (struct open_call){ev->ts_ns, ev->cpu_ns, ev->offset, ev->sym};
 	if (ev->ts_ns > b->last_ns)

@@ -39,8 +39,7 @@ static bool reserve_extent(struct tw_builder *b, struct track *t)
 {
 	if (!t->spilled)
 		t->spilled = tw_mem_zalloc(1, sizeof *t->spilled);
-	if (t->spilled && tw_builder_grow((void **)&t->spilled->extents, t->spilled->n,
-	                          &t->spilled->cap, sizeof *t->spilled->extents))
+	if (t->spilled && TW_GROW_MEM(t->spilled->extents, t->spilled->n, t->spilled->cap))
 		return true;
 	b->status = TW_NOMEM;
 	return false;

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "decoder/base/list.h"
 #include "decoder/base/order.h"
 #include "decoder/base/sum.h"
 
@@ -285,22 +286,6 @@ static uint32_t child_of(struct tw_tree_builder *b, uint32_t parent, uint32_t me
 	return node ? node : other_child(b, parent, method);
 }
 
-/* Ensures capacity for one more element. */
-static bool reserve(void **p, uint32_t n, uint32_t *cap, size_t size)
-{
-	uint32_t more = *cap ? 2 * *cap : 64;
-	void *q;
-
-	if (n < *cap)
-		return true;
-	q = tw_mem_resize(*p, more, size);
-	if (!q)
-		return false;
-	*p = q;
-	*cap = more;
-	return true;
-}
-
 /* Enters the node at `depth` below the open ones; 0 if the tree is full, or on failure. */
 static uint32_t enter(struct tw_tree_builder *b, uint32_t depth, uint32_t method)
 {
@@ -313,7 +298,7 @@ static uint32_t enter(struct tw_tree_builder *b, uint32_t depth, uint32_t method
 	if (depth > b->depth) /* below a call without a node */
 		return 0;
 	b->depth = depth;
-	if (!reserve((void **)&b->path, depth + 1, &b->cap_path, sizeof *b->path)) {
+	if (!TW_GROW_MEM(b->path, depth + 1, b->cap_path)) {
 		b->status = TW_NOMEM;
 		return 0;
 	}
@@ -382,7 +367,7 @@ static void raise_wide(struct tw_tree_builder *b, struct grown *g, int64_t max_n
 	if (g->is_wide) {
 		if (max_ns > b->wide[g->max_ns])
 			b->wide[g->max_ns] = max_ns;
-	} else if (reserve((void **)&b->wide, b->n_wide, &b->cap_wide, sizeof *b->wide)) {
+	} else if (TW_GROW_MEM(b->wide, b->n_wide, b->cap_wide)) {
 		b->wide[b->n_wide] = max_ns;
 		g->max_ns = b->n_wide++;
 		g->is_wide = 1;

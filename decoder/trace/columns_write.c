@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "decoder/base/arena.h"
+#include "decoder/base/list.h"
 #include "decoder/base/newer_cpu.h"
 #include "decoder/trace/columns_internal.h"
 
@@ -26,7 +26,8 @@ struct level { /* of an open slice */
 struct tw_chunk_writer {
 	struct tw_chunk_facts facts; /* first */
 	struct level *levels;        /* levels[0] is the thread */
-	size_t depth, cap;
+	size_t depth;
+	uint32_t cap;
 	uint64_t bits; /* bits not yet stored, lowest first */
 	unsigned n_bits;
 	bool has_cpu, has_merged;
@@ -87,17 +88,6 @@ struct tw_chunk_writer *tw_chunk_writer_free(struct tw_chunk_writer *w)
 	return NULL;
 }
 
-static bool more_levels(struct tw_chunk_writer *w)
-{
-	struct level *p = tw_mem_resize(w->levels, w->cap * 2, sizeof *p);
-
-	if (!p)
-		return false;
-	w->levels = p;
-	w->cap *= 2;
-	return true;
-}
-
 enum tw_status tw_chunk_writer_start(
         struct tw_chunk_writer *w, const struct tw_slice *open, size_t n_open)
 {
@@ -105,7 +95,7 @@ enum tw_status tw_chunk_writer_start(
 	w->levels[0] = (struct level){.method = TW_NO_PARENT};
 	w->depth = 0;
 	for (size_t i = 0; i < n_open; i++) {
-		if (w->depth + 2 > w->cap && !more_levels(w))
+		if (!TW_GROW_MEM(w->levels, w->depth + 1, w->cap))
 			return TW_NOMEM;
 		w->levels[++w->depth] = (struct level){.start_ns = open[i].start_ns,
 		        .end_ns = open[i].start_ns + open[i].dur_ns,
@@ -349,7 +339,7 @@ TW_NEWER_CPU enum tw_status tw_chunk_writer_add(
 		n -= added;
 		if (n > 0 && s->depth > w->depth)
 			st = TW_BUG;
-		else if (n > 0 && !more_levels(w))
+		else if (n > 0 && !TW_GROW_MEM(w->levels, w->depth + 1, w->cap))
 			st = TW_NOMEM;
 	}
 	keep_hot(w, &h);

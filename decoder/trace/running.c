@@ -1,23 +1,16 @@
 #include "decoder/trace/running.h"
 
-#include "decoder/base/arena.h"
+#include "decoder/base/list.h"
 
-enum { UNCOVERED_SHARE = 16, FIRST_RUNS = 64 };
+enum { UNCOVERED_SHARE = 16 };
 
 static bool add_run(struct tw_running *r, int64_t ts_ns, int64_t end_ns)
 {
 	const struct tw_run *last = r->n ? &r->runs[r->n - 1] : NULL;
 	int64_t before = last ? last->before_ns + last->end_ns - last->start_ns : 0;
 
-	if (r->n == r->cap) {
-		uint32_t cap = r->cap ? r->cap * 2 : FIRST_RUNS;
-		struct tw_run *runs = tw_mem_resize(r->runs, cap, sizeof *runs);
-
-		if (!runs)
-			return false;
-		r->runs = runs;
-		r->cap = cap;
-	}
+	if (!TW_GROW_MEM(r->runs, r->n, r->cap))
+		return false;
 	r->runs[r->n++] = (struct tw_run){ts_ns, end_ns, before};
 	return true;
 }

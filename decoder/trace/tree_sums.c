@@ -1,6 +1,6 @@
 #include "decoder/trace/tree_sums.h"
 
-#include "decoder/base/arena.h"
+#include "decoder/base/list.h"
 #include "decoder/base/order.h"
 
 bool tw_tree_sums_begin(struct tw_tree_sums *s, uint32_t max_nodes)
@@ -24,21 +24,9 @@ static void close_nodes(struct tw_tree_sums *s, uint32_t depth)
 	}
 }
 
-static bool reserve(void **p, uint32_t n, uint32_t *cap, size_t size)
-{
-	const uint32_t more = *cap ? 2 * *cap : 16;
-	void *q = n < *cap ? *p : tw_mem_resize(*p, more, size);
-
-	if (!q)
-		return false;
-	*cap = n < *cap ? *cap : more;
-	*p = q;
-	return true;
-}
-
 static bool add_wide(struct tw_tree_sums *s, const struct tw_tree_node *node)
 {
-	if (!reserve((void **)&s->wide, s->n_wide, &s->cap_wide, sizeof *s->wide))
+	if (!TW_GROW_MEM(s->wide, s->n_wide, s->cap_wide))
 		return false;
 	s->wide[s->n_wide++] = (struct tw_wide_sums){node->count, node->max_ns, s->n};
 	return true;
@@ -50,8 +38,7 @@ bool tw_tree_sums_add(struct tw_tree_sums *s, const struct tw_tree_node *nodes, 
 		const struct tw_tree_node *const node = &nodes[i];
 		const bool wide = node->count >= TW_WIDE_SUMS || node->max_ns >= TW_WIDE_SUMS;
 
-		if ((wide && !add_wide(s, node)) ||
-		        !reserve((void **)&s->open, node->depth, &s->cap_open, sizeof *s->open))
+		if ((wide && !add_wide(s, node)) || !TW_GROW_MEM(s->open, node->depth, s->cap_open))
 			return false;
 		close_nodes(s, node->depth);
 		s->open[s->depth++] = s->n;

@@ -6,6 +6,7 @@
  * frames have checksums.
  */
 #include "decoder/base/codec_memory.h"
+#include "decoder/base/list.h"
 #include "decoder/base/order.h"
 #include "server/base/clock.h"
 #include "server/trace/trace_file_internal.h"
@@ -48,7 +49,6 @@ struct tw_trace_file {
 
 /* Method and thread tables of the largest trace, with names. */
 #define ARENA_MAX_BYTES ((size_t)1 << 30)
-enum { FIRST_CHUNKS = 64 };
 enum { KEPT_MAX_BYTES = 1 << 20 }; /* of a reader without a file */
 enum { OPS_PER_CHECK = 20000 }; /* instructions of SQLite's virtual machine: about a millisecond */
 
@@ -718,15 +718,8 @@ static bool chunk_row(struct tw_trace_file *f, sqlite3_stmt *s)
 		f->bad_chunk = true;
 		return true;
 	}
-	if (f->n_chunks == f->cap_chunks) {
-		uint32_t cap = f->cap_chunks ? f->cap_chunks * 2 : FIRST_CHUNKS;
-		struct tw_chunk_row *more = tw_mem_resize(f->chunks, cap, sizeof *more);
-
-		if (!more)
-			return false;
-		f->chunks = more;
-		f->cap_chunks = cap;
-	}
+	if (!TW_GROW_MEM(f->chunks, f->n_chunks, f->cap_chunks))
+		return false;
 	f->chunks[f->n_chunks++] = row;
 	return true;
 }

@@ -6,6 +6,7 @@
  * there is not enough memory, none is stored.
  */
 
+#include "decoder/base/list.h"
 #include "server/trace/trace_file_internal.h"
 
 /* Eleven million nodes.  A thread's sums are added about when its calls, which are larger, are
@@ -53,25 +54,12 @@ struct tw_summary_maker *tw_summary_maker_free(struct tw_summary_maker *m)
 	return NULL;
 }
 
-static bool make_room(struct tw_summary_maker *m)
-{
-	uint32_t cap = m->cap ? 2 * m->cap : 16;
-	struct tw_tree_sums *trees;
-
-	if (m->n < m->cap)
-		return true;
-	trees = tw_mem_resize(m->trees, cap, sizeof *trees);
-	m->trees = trees ? trees : m->trees;
-	m->cap = trees ? cap : m->cap;
-	return trees != NULL;
-}
-
 void tw_summary_maker_keep(struct tw_summary_maker *m, struct tw_tree_sums *sums)
 {
 	if (m->given_up)
 		return;
 	m->nodes += sums->n;
-	if (m->nodes > MAX_BYTES / sizeof *sums->nodes || !make_room(m)) {
+	if (m->nodes > MAX_BYTES / sizeof *sums->nodes || !TW_GROW_MEM(m->trees, m->n, m->cap)) {
 		give_up(m);
 		return;
 	}

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "decoder/base/list.h"
 #include "decoder/base/sum.h"
 #include "server/base/clock.h"
 #include "server/base/embedded.h"
@@ -185,15 +186,8 @@ static enum tw_status out_thread(
 	struct tw_trace_writer *w = writer_of(o);
 
 	w->timed = w->timed || tw_trace_has_times(t);
-	if (w->n_threads == w->cap_threads) {
-		uint32_t cap = w->cap_threads ? w->cap_threads * 2 : 16;
-		struct tw_thread_info *p = tw_mem_resize(w->threads, cap, sizeof *p);
-
-		if (!p)
-			return tw_oom(err);
-		w->threads = p;
-		w->cap_threads = cap;
-	}
+	if (!TW_GROW_MEM(w->threads, w->n_threads, w->cap_threads))
+		return tw_oom(err);
 	w->threads[w->n_threads++] = *t;
 	return TW_OK;
 }

@@ -12,6 +12,7 @@
 #include "decoder/base/buf.h"
 #include "decoder/base/err.h"
 #include "decoder/base/hash.h"
+#include "decoder/base/list.h"
 #include "decoder/base/lookup.h"
 #include "decoder/base/str.h"
 #include "tests/unit/unit.h"
@@ -253,6 +254,39 @@ static void test_filled_pages(void **state)
 	tw_mem_free(p);
 }
 
+static void check_growing(struct tw_arena *a)
+{
+	uint32_t *items = NULL;
+	uint32_t cap = 0;
+
+	for (uint32_t i = 0; i < 100; i++) {
+		assert_true(TW_GROW_FROM(8, a, items, i, cap));
+		assert_int_equal(cap, i < 8 ? 8 : i < 16 ? 16 : i < 32 ? 32 : i < 64 ? 64 : 128);
+		items[i] = i;
+	}
+	tw_mem_fail_at(a ? 0 : 1);
+	assert_false(TW_GROW_FROM(8, a, items, cap, cap));
+	tw_mem_fail_at(0);
+	assert_int_equal(cap, 128);
+	for (uint32_t i = 0; i < 100; i++)
+		assert_int_equal(items[i], i);
+	if (!a)
+		tw_mem_free(items);
+}
+
+static void test_lists_double(void **state)
+{
+	struct tw_arena *a = tw_arena_new(4 * 256 + 256);
+	uint32_t *items = NULL;
+	uint32_t cap = 3u << 30;
+
+	(void)state;
+	check_growing(a);
+	check_growing(NULL);
+	assert_false(TW_GROW_MEM(items, cap, cap)); /* twice as many do not fit 32 bits */
+	tw_arena_free(a);
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lookup),
         cmocka_unit_test(test_i64),
@@ -263,6 +297,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_salted_strings),
         cmocka_unit_test(test_arena_fits),
         cmocka_unit_test(test_filled_pages),
+        cmocka_unit_test(test_lists_double),
         cmocka_unit_test(test_utf8_clean_replaces_bad_bytes),
         cmocka_unit_test(test_fail_makes_one_line),
 };
