@@ -11,7 +11,8 @@
  *   bench_formats [-m MAPPING.txt] [-c RECORDING [-x TIMES]] [-o INPUT] [-p QUERY.sql]
  *
  * -m: a real R8 mapping instead of a made one.  -c: the calls of a recording by btrace 2.0.
- * -x: inputs TIMES times as large, except speedscope's, which is the complete recording.
+ * -x: inputs TIMES times as large, except speedscope's, which is the complete recording; each is
+ * decoded once.
  * -o: only this input: art-dual, art-wall, atrace, perfetto, chrome, speedscope, all six of them
  * (calls), mapping, anr.
  * -p: also runs $TRACE_PROCESSOR with this query on each input that it can read.
@@ -750,9 +751,10 @@ static void report(const struct input *i, const struct tw_buf *in, const char *q
 {
 	double n = n_events ? (double)n_events : (double)in->len;
 	const char *unit = n_events ? "event" : "byte";
+	const int times = larger > 1 ? 1 : i->times;
 	double peak = peak_of_one(in);
-	struct times nothing = times_of(to_nothing, in, i->times);
-	struct times file = times_of(to_file, in, i->times);
+	struct times nothing = times_of(to_nothing, in, times);
+	struct times file = times_of(to_file, in, times);
 
 	(void)printf("%-10s %6.1f MB  read %6.1f MB/s %6.1f (%.1f) ns/%s  to trace file %6.1f MB/s "
 	             "%6.1f (%.1f) ns/%s  read %2.0f %%  memchr %.0f MB/s  peak %.1f MiB  (%s)\n",
