@@ -19,6 +19,7 @@
 
 #include "decoder/limits.h"
 #include "decoder/trace/builder.h"
+#include "memory.h"
 #include "print_form.h"
 #include "server/decode/local_trace.h"
 #include "server/export/export.h"
@@ -43,31 +44,6 @@ static void check(enum tw_status st, const struct tw_err *err)
 		return;
 	(void)fprintf(stderr, "bench_exports: %s\n", err->msg);
 	exit(1);
-}
-
-/* The peak memory of this process since reset_peak. */
-static double peak_mib(void)
-{
-	char line[256];
-	FILE *f = fopen("/proc/self/status", "r");
-	double kib = 0;
-
-	while (f && fgets(line, sizeof line, f))
-		if (strncmp(line, "VmHWM:", 6) == 0)
-			kib = strtod(line + 6, NULL);
-	if (f)
-		(void)fclose(f);
-	return kib / 1024;
-}
-
-static void reset_peak(void)
-{
-	FILE *f = fopen("/proc/self/clear_refs", "w");
-
-	if (f) {
-		(void)fputs("5", f);
-		(void)fclose(f);
-	}
 }
 
 /* --- one form --- */
@@ -183,10 +159,10 @@ static void measure(const char *path, const struct form *form)
 
 	check(tw_trace_file_open(path, &f, &err), &err);
 	slices = (double)tw_trace_file_info(f)->slices;
-	reset_peak();
-	before = peak_mib();
+	bench_forget_peak();
+	before = bench_memory("VmHWM:");
 	pull(f, form, false, &best);
-	best.grown_mib = peak_mib() - before;
+	best.grown_mib = (bench_memory("VmHWM:") - before) / (1 << 20);
 	for (int i = 0; slices < LARGE_SLICES && i < TIMES; i++) {
 		pull(f, form, false, &x);
 		best.first_s = x.first_s < best.first_s ? x.first_s : best.first_s;

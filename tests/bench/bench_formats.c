@@ -31,6 +31,7 @@
 #include "decoder/formats/sinks/null_sink.h"
 #include "decoder/symbols/retrace.h"
 #include "decoder/trace/builder.h"
+#include "memory.h"
 #include "server/query/query.h"
 #include "server/trace/trace_file.h"
 
@@ -59,31 +60,6 @@ static void die(const char *what, const struct tw_err *err)
 {
 	(void)fprintf(stderr, "bench_formats: %s: %s\n", what, err ? err->msg : "");
 	exit(1);
-}
-
-/* VmHWM or VmRSS, in bytes. */
-static double memory(const char *key)
-{
-	char line[128];
-	double kb = 0;
-	FILE *f = fopen("/proc/self/status", "re");
-
-	while (f && fgets(line, sizeof line, f))
-		if (strncmp(line, key, strlen(key)) == 0)
-			kb = strtod(line + strlen(key) + 1, NULL);
-	if (f)
-		(void)fclose(f);
-	return kb * 1024;
-}
-
-static void forget_peak(void)
-{
-	int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0 || write(fd, "5", 1) != 1)
-		(void)fprintf(stderr, "bench_formats: peaks hold the inputs too\n");
-	if (fd >= 0)
-		(void)close(fd);
 }
 
 static uint32_t draw(uint64_t *state)
@@ -664,10 +640,10 @@ static double peak_of_one(const struct tw_buf *in)
 	if (child == 0) {
 		(void)mallopt(M_MMAP_THRESHOLD, 128 << 10); /* the value of a new process */
 		(void)malloc_trim(0);
-		before = memory("VmRSS:");
-		forget_peak();
+		before = bench_memory("VmRSS:");
+		bench_forget_peak();
 		(void)to_file(in);
-		peak = memory("VmHWM:") - before;
+		peak = bench_memory("VmHWM:") - before;
 		_exit(write(fds[1], &peak, sizeof peak) != sizeof peak);
 	}
 	(void)close(fds[1]);

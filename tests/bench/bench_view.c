@@ -1,7 +1,8 @@
 /*
  * bench_view.c - the cost of responses for a decoded trace: flame graphs and Perfetto.
  *
- * Each figure is compared with a plain scan: decoding every chunk of the trace once.
+ * Each time is compared with a plain scan: decoding every chunk of the trace once.  Memory is the
+ * growth of the process during one response.
  *
  *   bench_view UPLOAD [ROW TIMES]
  *
@@ -10,12 +11,14 @@
  * those of all threads, as queries on single calls read them: decoded ahead by the free cores.
  * `-alone` after a row's name: by one thread.
  */
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <zstd.h>
 
+#include "memory.h"
 #include "server/base/thread/parallel.h"
 #include "server/decode/local_trace.h"
 #include "server/export/perfetto/export_perfetto.h"
@@ -175,6 +178,18 @@ static double flame_only(struct tw_trace_file *f, const struct tw_selection *sel
 	return s;
 }
 
+static double memory_mib(
+        struct tw_trace_file *f, const struct tw_selection *sel, enum tw_flame_view view)
+{
+	double before;
+
+	(void)malloc_trim(0);
+	bench_forget_peak();
+	before = bench_memory("VmHWM:");
+	(void)flame(f, sel, view);
+	return (bench_memory("VmHWM:") - before) / (1 << 20);
+}
+
 static double best(double a, double b)
 {
 	return a == 0 || b < a ? b : a;
@@ -266,6 +281,12 @@ int main(int argc, char **argv)
 	             "%.1f ms = %.2f x by one, bottom-up %.1f ms\n",
 	        part * 1e3, part / s, tw_parallel_threads(), part_only * 1e3, part_only / s,
 	        part_bottom * 1e3);
+	(void)printf(
+	        "memory of top-down %.1f MiB, bottom-up %.1f MiB, three quarters %.1f MiB by %u "
+	        "threads, bottom-up %.1f MiB\n",
+	        memory_mib(f, &all, TW_TOP_DOWN), memory_mib(f, &all, TW_BOTTOM_UP),
+	        memory_mib(f, &range, TW_TOP_DOWN), tw_parallel_threads(),
+	        memory_mib(f, &range, TW_BOTTOM_UP));
 	(void)printf(
 	        "perfetto %.2f M slices/s = %.2f x the scan's time, first bytes after %.1f ms\n",
 	        (double)n_slices / perfetto / 1e6, perfetto / s, x.first_s * 1e3);
