@@ -55,7 +55,7 @@ try {
 			warm.push((await ask(s, `${target}&max_nodes=${20_000 - n}`)).ms);
 		}
 		const [first, again] = [median(cold), median(warm)];
-		console.log(`${name.padEnd(10)} first ${first.toFixed(1)} ms, again ${again.toFixed(1)} ms, ${(bytes / 1024).toFixed(0)} and ${(page / 1024).toFixed(0)} KiB of gzip: ${(first / again).toFixed(1)} x${first / again < FLOOR ? `, below ${FLOOR} x` : ''}`);
+		console.log(`${name.padEnd(10)} first ${first.toFixed(1)} ms, again ${again.toFixed(1)} ms, ${(bytes / 1000).toFixed(0)} and ${(page / 1000).toFixed(0)} KB of gzip: ${(first / again).toFixed(1)} x${first / again < FLOOR ? `, below ${FLOOR} x` : ''}`);
 	}
 } finally {
 	await t.end();
