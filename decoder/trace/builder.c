@@ -3,7 +3,7 @@
  *
  * A record is 16 bytes (24 with CPU time) in a growing array per track.  The system moves pages
  * rather than bytes when large arrays grow, and untouched pages cost nothing, so the peak stays
- * near the size of the contents.  Writing adds 4 bytes per record of the largest track, 12 if it is
+ * near the size of the contents.  Writing adds 2 bytes per record of the largest track, 10 if it is
  * out of order.  With scratch, records past its window are written there (builder_spill.c).
  * Records that do not fit are dropped and counted.
  */
@@ -19,7 +19,7 @@ enum { FEW_CALLS = 8 };
 /* A quarter of the arena is for names only, and its last bytes for the shared name of all names
  * that do not fit. */
 enum { NAMES_SHARE = 4, LAST_ROOM = 64 };
-/* Records may take half of the memory: writing adds a quarter of their size, or three quarters if
+/* Records may take half of the memory: writing adds an eighth of their size, or five eighths if
  * they are out of order.  With scratch, records in memory and in scratch may total the memory minus
  * FIXED_BYTES: the window and memory that does not depend on the number of records. */
 enum { RECORD_SHARE_OF = 2, FIRST_RECORDS = 64, LARGE_BYTES = 64 << 20, FIXED_BYTES = 192 << 20 };
@@ -805,6 +805,8 @@ struct tw_builder *tw_builder_new(const struct tw_limits *limits)
 		return NULL;
 	b->sink.ops = &ops;
 	b->limits = *limits;
+	if (b->limits.max_depth > TW_MOST_DEPTH)
+		b->limits.max_depth = TW_MOST_DEPTH;
 	b->codes.salt = limits->hash_salt;
 	b->clock = (struct tw_clock){.mono_base_ns = -1, .boot_base_ns = -1};
 	b->arena = tw_arena_new(limits->max_memory_bytes / ARENA_SHARE);

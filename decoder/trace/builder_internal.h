@@ -40,6 +40,7 @@ enum { TW_RECORD_SYM_BITS = 20 };
 #define TW_RECORD_MAX_SYM ((1u << TW_RECORD_SYM_BITS) - 1)
 #define TW_OFFSET_UNKNOWN UINT32_MAX
 #define TW_MAX_NS         (INT64_C(1) << 61) /* of a begin and of a duration */
+#define TW_MOST_DEPTH     UINT16_MAX         /* deeper calls are stored with this depth */
 
 struct call {
 	int64_t start_ns, dur_ns;
@@ -364,7 +365,7 @@ enum tw_status tw_builder_close_open(struct tw_builder *b, struct track *t);
 struct nest {
 	struct track *track;
 	uint32_t *order;    /* record by place in pre-order; NULL: the records are in pre-order */
-	uint32_t *depths;   /* by place in pre-order */
+	uint16_t *depths;   /* by place in pre-order */
 	uint64_t depths_at; /* offset of the depths in scratch, if the records are there */
 	bool loaded;        /* the records were in scratch and are in memory now */
 	struct tw_running running; /* with states, their time on a CPU is the calls' CPU time */
@@ -381,7 +382,7 @@ struct nest_reader {
 	uint32_t at, running_at; /* 0 at first */
 	/* of a track with records in scratch: */
 	struct piece piece;
-	uint32_t *depths; /* of the piece */
+	uint16_t *depths; /* of the piece */
 	enum tw_status status;
 	struct tw_err why;
 };

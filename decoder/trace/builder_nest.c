@@ -11,8 +11,9 @@
  * end of the gap between the unread records and the moved ones, which has a place for each call on
  * the stack.
  *
- * If the ends are not rising, two records overlap without nesting, or the stack would take more
- * than 32 MiB, the track is sorted by begin (outer first) and overlaps are clipped.
+ * If the ends are not rising, two records overlap without nesting, or a record is inside more calls
+ * than a stored depth can number, the track is sorted by begin (outer first) and overlaps are
+ * clipped.
  *
  * Records in scratch are moved in the same way, piece by piece; their depths are written to scratch
  * too.  If they overlap, they are read into memory, and the moves are undone there.
@@ -22,8 +23,8 @@
 #include <string.h>
 
 enum { AHEAD = 16, SORT_BLOCK = 8, FIRST_OPEN = 256 };
-/* If more calls contain a record, the track is sorted, which takes less memory. */
-enum { MOST_OPEN = 1 << 20 };
+/* If more calls contain a record, the track is sorted. */
+enum { MOST_OPEN = TW_MOST_DEPTH + 1 };
 
 struct open {
 	struct record record;
@@ -32,7 +33,7 @@ struct open {
 
 struct mover {
 	struct track *track;
-	uint32_t *depths; /* by place in pre-order */
+	uint16_t *depths; /* by place in pre-order */
 	struct open *open;
 	uint32_t cap;
 };
@@ -88,7 +89,7 @@ static inline uint64_t move(struct mover *m, const struct track *t, enum tw_stat
 		for (; top->start_ns > c.start_ns; top--) {
 			next_ns = top->start_ns;
 			put(t, left + --depth, top);
-			m->depths[left + depth] = (uint32_t)depth;
+			m->depths[left + depth] = (uint16_t)depth;
 		}
 		if (c.start_ns + c.dur_ns > next_ns)
 			break;
@@ -105,7 +106,7 @@ static inline uint64_t move(struct mover *m, const struct track *t, enum tw_stat
 	}
 	for (; depth > 0; top--) {
 		put(t, left + --depth, top);
-		m->depths[left + depth] = (uint32_t)depth;
+		m->depths[left + depth] = (uint16_t)depth;
 	}
 	return left;
 }
@@ -268,7 +269,7 @@ static uint64_t nest_sorted(struct nest *n, struct tw_builder *b, uint32_t *stac
 			first = offset < first ? offset : first;
 			tw_record_shorten(&t->records, n->order[i], end - c.start_ns);
 		}
-		n->depths[i] = depth;
+		n->depths[i] = depth < TW_MOST_DEPTH ? (uint16_t)depth : TW_MOST_DEPTH;
 		stack[depth++] = n->order[i];
 	}
 	if (n_cut)
@@ -325,7 +326,7 @@ static void report_depth(const struct nest *n, struct tw_builder *b)
 			        tw_record_offset(&t->records.at[n->order ? n->order[i] : i]), 1);
 }
 
-/* The records stay in place; sorting takes twelve bytes each. */
+/* The records stay in place; sorting takes ten bytes each. */
 static enum tw_status open_sorted(struct nest *n, struct tw_builder *b)
 {
 	struct track *t = n->track;
@@ -425,7 +426,7 @@ static bool output_open(struct spill_mover *s, uint64_t place, uint32_t depth)
 	const uint64_t i = place % tw_piece_records(s->b);
 
 	put(&s->out.part, i, &s->m.open[depth]);
-	s->m.depths[i] = depth;
+	s->m.depths[i] = (uint16_t)depth;
 	return i || write_moved(s, place);
 }
 

@@ -29,7 +29,7 @@ bool tw_builder_must_spill(const struct tw_builder *b, const struct track *t, ui
 	const bool full = b->record_bytes + more * size > b->scratch.window_bytes;
 	const uint64_t depths =
 	        (b->scratch_bytes + n * size + b->record_bytes + tw_builder_left_for_records(b)) /
-	        (sizeof(struct record) / sizeof(uint32_t));
+	        (sizeof(struct record) / sizeof(uint16_t));
 
 	return n && n >= (full ? tw_piece_records(b) / LEAST_SHARE : tw_piece_records(b)) &&
 	       (full || t->spilled) && b->scratch_bytes + n * size + depths <= b->scratch.max_bytes;

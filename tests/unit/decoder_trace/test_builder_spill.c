@@ -391,11 +391,10 @@ static bool note_peak(struct tw_mem_account *a, int64_t used)
 	return true;
 }
 
-/* Each call of a track contains the next: 12 bytes per record, and 32 MiB at most for open calls.
- */
+/* Each call of a track contains the next: 10 bytes per record, and 2 MiB at most for open calls. */
 static void test_memory_of_deep(void **state)
 {
-	enum { FIXED = 40 << 20 };
+	enum { FIXED = 3 << 20 };
 	struct tw_limits l = tw_limits_default();
 	struct tw_mem_account a = {.more = note_peak};
 	struct tw_builder *b = tw_builder_new(&l);
@@ -409,7 +408,7 @@ static void test_memory_of_deep(void **state)
 	(void)tw_mem_count_for(&a);
 	assert_int_equal(tw_nest_open(&n, b, &b->tracks[0], NULL), TW_OK);
 	(void)tw_mem_count_for(NULL);
-	assert_in_range(peak, 1, 12 * n.track->n + FIXED);
+	assert_in_range(peak, 1, 10 * n.track->n + FIXED);
 	tw_nest_close(&n);
 	tw_builder_free(b);
 	b = tw_builder_new(&l);
