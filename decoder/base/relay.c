@@ -141,12 +141,17 @@ enum tw_status tw_relay_pass(struct tw_relay *r, struct tw_err *err)
 	return st;
 }
 
-enum tw_status tw_relay_wait(struct tw_relay *r, struct tw_err *err)
+uint64_t tw_relay_passed(const struct tw_relay *r)
+{
+	return r->passed; /* only the owner changes it */
+}
+
+enum tw_status tw_relay_wait(struct tw_relay *r, uint64_t n, struct tw_err *err)
 {
 	enum tw_status st;
 
 	(void)pthread_mutex_lock(&r->lock);
-	while (r->done < r->passed)
+	while (r->done < n)
 		(void)pthread_cond_wait(&r->changed, &r->lock);
 	st = outcome(r, err);
 	(void)pthread_mutex_unlock(&r->lock);

@@ -33,8 +33,11 @@ enum tw_status tw_relay_slot(struct tw_relay *r, uint32_t *ret, struct tw_err *e
 /* Passes the slot on.  Its error is returned here or by a later call. */
 enum tw_status tw_relay_pass(struct tw_relay *r, struct tw_err *err) TW_MUST_USE;
 
-/* Returns once all slots passed on are processed. */
-enum tw_status tw_relay_wait(struct tw_relay *r, struct tw_err *err) TW_MUST_USE;
+/* The number of slots passed on so far. */
+uint64_t tw_relay_passed(const struct tw_relay *r);
+/* Returns once the first n slots passed on are processed.  The effects of their work are visible
+ * to the owner. */
+enum tw_status tw_relay_wait(struct tw_relay *r, uint64_t n, struct tw_err *err) TW_MUST_USE;
 
 /* Returns once all work is done and the thread has ended.  Can be called again. */
 enum tw_status tw_relay_finish(struct tw_relay *r, struct tw_err *err) TW_MUST_USE;

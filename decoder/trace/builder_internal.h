@@ -368,11 +368,17 @@ struct nest {
 	uint16_t *depths;   /* by place in pre-order */
 	uint64_t depths_at; /* offset of the depths in scratch, if the records are there */
 	bool loaded;        /* the records were in scratch and are in memory now */
+	bool moved;         /* in memory, from post-order to pre-order */
+	uint32_t most_open; /* moved: more than the calls that contain any record */
+	enum tw_status status;     /* of moving them */
 	struct tw_running running; /* with states, their time on a CPU is the calls' CPU time */
 };
-/* Puts the track's records in pre-order.  Calls that are too deep are counted, and not read. */
-enum tw_status tw_nest_open(
-        struct nest *n, struct tw_builder *b, struct track *t, struct tw_err *err);
+/* Begins a nest: moves the track's records to pre-order if they are in memory, in the order of
+ * their ends and properly nested.  Any thread: uses only the track. */
+void tw_nest_move(struct nest *n, struct track *t);
+/* Puts all other tracks' records in pre-order.  Calls that are too deep are counted, and not
+ * read. */
+enum tw_status tw_nest_open(struct nest *n, struct tw_builder *b, struct tw_err *err);
 /* Frees the track's records, too. */
 void tw_nest_close(struct nest *n);
 /* Several threads may read one nest. */
@@ -429,14 +435,23 @@ struct tw_shaper;
 /* NULL: out of memory.  Keep both arguments until tw_shaper_free. */
 struct tw_shaper *tw_shaper_new(const struct tw_builder *b, struct tw_trace_out *out);
 struct tw_shaper *tw_shaper_free(struct tw_shaper *s);
-/* Begins a thread.  Takes the nest, also on failure. */
-enum tw_status tw_shaper_begin(
+/* Begins the nest of a track (tw_nest_move), and in parallel that of the next one, which may be
+ * NULL.  Sets *ret also on failure. */
+enum tw_status tw_shaper_nest(struct tw_shaper *s, struct track *t, struct track *next,
+        struct nest *ret, struct tw_err *err);
+/* Takes the opened nest of the next thread, also on failure.  Its chunks are written from now on,
+ * while the current thread's tree is read. */
+enum tw_status tw_shaper_take(
         struct tw_shaper *s, const struct nest *nest, uint32_t thread_id, struct tw_err *err);
+/* Begins the tree of the thread taken. */
+enum tw_status tw_shaper_begin(struct tw_shaper *s, struct tw_err *err);
 /* A reader of the thread's slices, until tw_shaper_tree. */
 struct nest_reader tw_shaper_slices(const struct tw_shaper *s);
 /* Adds the thread's next slices to its tree. */
 enum tw_status tw_shaper_add(
         struct tw_shaper *s, const struct tw_slice *slices, uint32_t n, struct tw_err *err);
+/* All slices of the thread were read and added: the next thread can be opened. */
+enum tw_status tw_shaper_added(struct tw_shaper *s, struct tw_err *err);
 /* Calls of the thread that did not fit in its tree, after the last one was added. */
 uint64_t tw_shaper_clipped(const struct tw_shaper *s);
 /* The thread's tree is complete: its nodes are to be read, until there are none, before

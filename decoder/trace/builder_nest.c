@@ -346,21 +346,35 @@ static enum tw_status open_sorted(struct nest *n, struct tw_builder *b)
 	return TW_OK;
 }
 
-/* *ret_moved: whether the records are in pre-order now. */
-static enum tw_status open_post_order(struct nest *n, struct tw_builder *b, bool *ret_moved)
+static enum tw_status move_in_memory(struct nest *n)
 {
 	struct mover m = {.track = n->track, .depths = n->depths};
 	enum tw_status st;
 	uint64_t left = move_to_pre_order(&m, &st);
 
-	*ret_moved = left == 0;
+	n->moved = left == 0;
+	n->most_open = m.cap;
 	if (left) {
 		drop_counts(n->track);
 		move_to_post_order(&m, left);
-	} else if (m.cap > b->limits.max_depth)
-		report_depth(n, b);
+	}
 	tw_mem_free(m.open);
 	return st;
+}
+
+static bool reserve_depths(struct nest *n)
+{
+	if (!n->depths)
+		n->depths = tw_mem_alloc_to_fill(n->track->n * sizeof *n->depths);
+	return n->depths;
+}
+
+void tw_nest_move(struct nest *n, struct track *t)
+{
+	*n = (struct nest){.track = t};
+	if (t->n == 0 || t->n > UINT32_MAX || t->spilled || t->unordered)
+		return;
+	n->status = reserve_depths(n) ? move_in_memory(n) : TW_NOMEM;
 }
 
 /* --- records in scratch --- */
@@ -563,30 +577,29 @@ static enum tw_status open_in_memory(struct nest *n, struct tw_builder *b, uint6
 {
 	struct track *t = n->track;
 	enum tw_status st = TW_OK;
-	bool moved = false;
 
 	n->loaded = t->spilled;
 	if (t->spilled && !tw_builder_load(b, t))
 		return b->status;
-	n->depths = tw_mem_alloc_to_fill(t->n * sizeof *n->depths);
-	if (!n->depths)
+	if (!reserve_depths(n))
 		return TW_NOMEM;
 	if (left < t->n)
 		st = move_back(n, b, left);
-	if (st == TW_OK && !t->unordered)
-		st = open_post_order(n, b, &moved);
-	if (st == TW_OK && !moved)
-		st = open_sorted(n, b);
+	if (st == TW_OK && n->loaded && !t->unordered)
+		st = move_in_memory(n);
+	if (st == TW_OK && !n->moved)
+		return open_sorted(n, b);
+	if (st == TW_OK && n->most_open > b->limits.max_depth)
+		report_depth(n, b);
 	return st;
 }
 
-enum tw_status tw_nest_open(
-        struct nest *n, struct tw_builder *b, struct track *t, struct tw_err *err)
+enum tw_status tw_nest_open(struct nest *n, struct tw_builder *b, struct tw_err *err)
 {
+	struct track *t = n->track;
 	uint64_t left = t->n;
-	enum tw_status st = TW_OK;
+	enum tw_status st = n->status;
 
-	*n = (struct nest){.track = t};
 	if (t->n > UINT32_MAX)
 		st = TW_TOO_LARGE;
 	if (st == TW_OK && t->spilled && !t->unordered && tw_spilled_may_move(b, t))

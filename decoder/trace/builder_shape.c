@@ -5,7 +5,8 @@
  * one turns them into chunks and mip levels and delivers everything in order.  Slices are not
  * passed between the threads, as that would take longer than reading them twice.  Both read a long
  * thread at the same time; the slices of a short one are read after its tree is finished, so that
- * the other thread is woken once.  The output is identical to the byte either way.
+ * the other thread is woken once.  Before it writes the chunks of a thread, the other one moves the
+ * records of the next long thread to pre-order.  The output is identical to the byte either way.
  *
  * A finished tree is read node by node.  The caller's thread encodes the nodes and passes on their
  * sums as it reads them, so a sorted tree is never stored in memory.
@@ -19,11 +20,13 @@ enum { SLOTS = 16, AT_ONCE = 512, WORTH_A_THREAD = 1 << 16, LONG = 1 << 11 };
  * records. */
 enum { TREE_SHARE = 16 };
 
-struct part { /* of a thread's output */
+struct part {                /* of a thread's output */
+	struct track *moved; /* its records are to be moved; NULL: the part is output */
 	uint32_t thread_id;
 	struct nest nest;
-	bool chunks; /* are written from the nest */
-	bool ends;   /* and the nest is closed */
+	bool chunks;     /* are written from the nest */
+	bool ends;       /* and the nest is closed */
+	uint64_t passed; /* parts that were passed on when the chunks were; not of all */
 	/* ends: */
 	struct tw_thread_info thread;
 	struct tw_buf tree; /* encoded */
@@ -36,12 +39,16 @@ struct tw_shaper {
 	/* used by the caller: */
 	struct tw_relay *relay;
 	struct part parts[SLOTS];
-	struct part part; /* the last one of the current thread, until it is complete */
+	struct part taken; /* the last one of the next thread */
+	struct part part;  /* the last one of the current thread, until it is complete */
 	struct tw_tree_builder *tree;
 	struct tw_tree_encoder *encoder;
 	struct tw_tree_sums sums;
 	bool freed; /* the records of a long thread: their memory suffices for what trees need */
 	uint64_t clipped;
+	const struct track *ahead; /* the other thread moves its records; NULL: none */
+	uint64_t ahead_passed;     /* parts that were passed on when it was */
+	struct nest ahead_nest;    /* set by the other thread */
 	/* used to deliver a part: */
 	struct tw_buf payload;
 	struct chunker chunker;
@@ -105,8 +112,13 @@ static enum tw_status deliver(void *arg, uint32_t slot, struct tw_err *err)
 {
 	struct tw_shaper *s = arg;
 	struct part *p = &s->parts[slot];
-	enum tw_status st = p->chunks ? write_chunks(s, p, err) : TW_OK;
+	enum tw_status st;
 
+	if (p->moved) {
+		tw_nest_move(&s->ahead_nest, p->moved);
+		return TW_OK;
+	}
+	st = p->chunks ? write_chunks(s, p, err) : TW_OK;
 	if (!p->ends)
 		return st;
 	tw_nest_close(&p->nest);
@@ -150,7 +162,9 @@ struct tw_shaper *tw_shaper_free(struct tw_shaper *s)
 	tw_relay_free(s->relay);
 	for (uint32_t i = 0; i < SLOTS; i++)
 		free_part(&s->parts[i]);
+	free_part(&s->taken);
 	free_part(&s->part);
+	tw_nest_close(&s->ahead_nest);
 	tw_chunker_done(&s->chunker);
 	for (uint32_t i = 0; i < s->n_mips_ready; i++)
 		tw_chunker_done(&s->mips[i].chunker);
@@ -167,6 +181,58 @@ static bool is_long(const struct track *t)
 	return t->n >= LONG;
 }
 
+/* Passes a part on.  *ret_passed: the number of parts passed on by then. */
+static enum tw_status pass_part(
+        struct tw_shaper *s, const struct part *part, uint64_t *ret_passed, struct tw_err *err)
+{
+	uint32_t slot;
+	enum tw_status st = tw_relay_slot(s->relay, &slot, err);
+
+	if (st != TW_OK)
+		return st;
+	s->parts[slot] = *part;
+	*ret_passed = tw_relay_passed(s->relay) + 1;
+	return tw_relay_pass(s->relay, err);
+}
+
+static enum tw_status move_ahead(struct tw_shaper *s, struct track *t, struct tw_err *err)
+{
+	const struct part part = {.moved = t};
+
+	s->ahead = t;
+	return pass_part(s, &part, &s->ahead_passed, err);
+}
+
+enum tw_status tw_shaper_nest(struct tw_shaper *s, struct track *t, struct track *next,
+        struct nest *ret, struct tw_err *err)
+{
+	const bool is_ahead = s->ahead == t;
+	enum tw_status st = TW_OK;
+
+	if (is_ahead) {
+		st = tw_relay_wait(s->relay, s->ahead_passed, err);
+		*ret = s->ahead_nest;
+		s->ahead_nest = (struct nest){0};
+		s->ahead = NULL;
+	}
+	if (st == TW_OK && next && is_long(next) && s->builder->slices >= WORTH_A_THREAD)
+		st = move_ahead(s, next, err);
+	if (!is_ahead)
+		tw_nest_move(ret, t);
+	return st;
+}
+
+enum tw_status tw_shaper_take(
+        struct tw_shaper *s, const struct nest *nest, uint32_t thread_id, struct tw_err *err)
+{
+	const struct part chunks = {.thread_id = thread_id, .nest = *nest, .chunks = true};
+
+	s->taken = (struct part){.thread_id = thread_id, .nest = *nest, .ends = true};
+	tw_buf_init(&s->taken.tree, SIZE_MAX / 2);
+	s->taken.chunks = !is_long(nest->track);
+	return s->taken.chunks ? TW_OK : pass_part(s, &chunks, &s->taken.passed, err);
+}
+
 static enum tw_status begin_tree(struct tw_shaper *s, struct tw_err *err)
 {
 	const struct tw_limits *l = &s->builder->limits;
@@ -179,23 +245,11 @@ static enum tw_status begin_tree(struct tw_shaper *s, struct tw_err *err)
 	return s->tree ? TW_OK : tw_oom(err);
 }
 
-enum tw_status tw_shaper_begin(
-        struct tw_shaper *s, const struct nest *nest, uint32_t thread_id, struct tw_err *err)
+enum tw_status tw_shaper_begin(struct tw_shaper *s, struct tw_err *err)
 {
-	enum tw_status st;
-	uint32_t slot;
-
-	s->part = (struct part){.thread_id = thread_id, .nest = *nest, .ends = true};
-	tw_buf_init(&s->part.tree, SIZE_MAX / 2);
-	s->part.chunks = !is_long(nest->track);
-	st = begin_tree(s, err);
-	if (st != TW_OK || s->part.chunks)
-		return st;
-	st = tw_relay_slot(s->relay, &slot, err);
-	if (st != TW_OK)
-		return st;
-	s->parts[slot] = (struct part){.thread_id = thread_id, .nest = *nest, .chunks = true};
-	return tw_relay_pass(s->relay, err);
+	s->part = s->taken;
+	s->taken = (struct part){0};
+	return begin_tree(s, err);
 }
 
 struct nest_reader tw_shaper_slices(const struct tw_shaper *s)
@@ -214,23 +268,27 @@ uint64_t tw_shaper_clipped(const struct tw_shaper *s)
 	return tw_tree_builder_clipped(s->tree);
 }
 
-/* All records are in memory until those of the first long thread are freed. */
 static enum tw_status free_records(struct tw_shaper *s, struct tw_err *err)
 {
-	const bool loaded = s->part.nest.loaded;
-	enum tw_status st = tw_relay_wait(s->relay, err);
+	enum tw_status st = tw_relay_wait(s->relay, s->part.passed, err);
 
-	if (st != TW_OK)
-		return st;
-	tw_nest_close(&s->part.nest);
-	s->part.nest.loaded = loaded;
-	s->freed = true;
-	return TW_OK;
+	if (st == TW_OK) {
+		tw_nest_close(&s->part.nest);
+		s->freed = true;
+	}
+	return st;
+}
+
+enum tw_status tw_shaper_added(struct tw_shaper *s, struct tw_err *err)
+{
+	/* memory is for the loaded records of one long thread at a time */
+	return s->part.nest.loaded && !s->part.chunks ? free_records(s, err) : TW_OK;
 }
 
 enum tw_status tw_shaper_tree(struct tw_shaper *s, struct tw_err *err)
 {
 	const uint32_t n = tw_tree_builder_nodes(s->tree);
+	/* all records are in memory until those of the first long thread are freed */
 	enum tw_status st = s->part.chunks || s->freed ? TW_OK : free_records(s, err);
 
 	if (st != TW_OK)
@@ -273,20 +331,15 @@ static enum tw_status end_tree(struct tw_shaper *s, struct tw_err *err)
 enum tw_status tw_shaper_end(
         struct tw_shaper *s, const struct tw_thread_info *thread, struct tw_err *err)
 {
-	const bool loaded = s->part.nest.loaded;
 	enum tw_status st = end_tree(s, err);
-	uint32_t slot;
+	struct part part = s->part;
+	uint64_t passed;
 
-	if (st == TW_OK)
-		st = tw_relay_slot(s->relay, &slot, err);
 	if (st != TW_OK)
 		return st;
-	s->part.thread = *thread;
-	s->parts[slot] = s->part;
+	part.thread = *thread;
 	s->part = (struct part){0};
-	st = tw_relay_pass(s->relay, err);
-	/* memory is for the loaded records of one thread at a time */
-	return st == TW_OK && loaded ? tw_relay_wait(s->relay, err) : st;
+	return pass_part(s, &part, &passed, err);
 }
 
 enum tw_status tw_shaper_finish(struct tw_shaper *s, uint64_t *ret_clipped, struct tw_err *err)

@@ -29,7 +29,7 @@ struct writer {
 	struct tw_shaper *shaper;
 	struct tw_thread_info thread;
 	uint32_t *order; /* of tracks with their own thread */
-	uint32_t n_order;
+	uint32_t n_order, n_opened;
 	bool timed; /* some thread's slices have times */
 };
 
@@ -230,23 +230,6 @@ static enum tw_status finish_tree(struct writer *w, bool clipped, struct tw_err 
 	return st;
 }
 
-/* Takes the nest. */
-static enum tw_status shape(struct writer *w, const struct nest *nest, struct tw_err *err)
-{
-	bool clipped = false;
-	enum tw_status st = tw_shaper_begin(w->shaper, nest, w->thread.thread_id, err);
-
-	if (st == TW_OK)
-		st = add_to_tree(w, err);
-	if (st == TW_OK)
-		clipped = tw_shaper_clipped(w->shaper) > 0;
-	if (clipped)
-		st = sum_calls(w, err);
-	if (st == TW_OK)
-		st = finish_tree(w, clipped, err);
-	return st == TW_OK ? tw_shaper_end(w->shaper, &w->thread, err) : st;
-}
-
 static bool has_times(const struct track *t)
 {
 	return t->source == TW_SOURCE_CALLS ||
@@ -266,16 +249,58 @@ static bool take_running(const struct tw_builder *b, struct nest *nest)
 	return ok;
 }
 
-static enum tw_status open_thread(
+/* NULL past the last one. */
+static struct track *ordered(const struct writer *w, uint32_t i)
+{
+	return i < w->n_order ? &w->b->tracks[w->order[i]] : NULL;
+}
+
+static enum tw_status open_nest(
         struct writer *w, struct track *t, struct nest *ret, struct tw_err *err)
 {
-	enum tw_status st = tw_nest_open(ret, w->b, t, err);
+	enum tw_status st = tw_shaper_nest(w->shaper, t, ordered(w, w->n_opened + 1), ret, err);
 
+	if (st == TW_OK)
+		st = tw_nest_open(ret, w->b, err);
 	if (st == TW_OK && !take_running(w->b, ret))
 		st = tw_oom(err);
 	if (st != TW_OK)
 		tw_nest_close(ret);
 	return st;
+}
+
+/* Opens the next thread, if any.  Its chunks are written from now on. */
+static enum tw_status open_thread(struct writer *w, struct tw_err *err)
+{
+	struct track *t = ordered(w, w->n_opened);
+	struct nest nest;
+	enum tw_status st = t ? open_nest(w, t, &nest, err) : TW_OK;
+
+	if (st != TW_OK || !t)
+		return st;
+	w->info.has_cpu |= t->cpu_ns || nest.running.any;
+	w->timed |= t->n && has_times(t);
+	return tw_shaper_take(w->shaper, &nest, ++w->n_opened, err);
+}
+
+static enum tw_status shape(struct writer *w, struct tw_err *err)
+{
+	bool clipped = false;
+	enum tw_status st = tw_shaper_begin(w->shaper, err);
+
+	if (st == TW_OK)
+		st = add_to_tree(w, err);
+	if (st == TW_OK)
+		clipped = tw_shaper_clipped(w->shaper) > 0;
+	if (clipped)
+		st = sum_calls(w, err);
+	if (st == TW_OK)
+		st = tw_shaper_added(w->shaper, err);
+	if (st == TW_OK)
+		st = open_thread(w, err);
+	if (st == TW_OK)
+		st = finish_tree(w, clipped, err);
+	return st == TW_OK ? tw_shaper_end(w->shaper, &w->thread, err) : st;
 }
 
 static void sum_up(struct tw_trace_info *info, const struct tw_thread_info *t)
@@ -292,16 +317,13 @@ static void sum_up(struct tw_trace_info *info, const struct tw_thread_info *t)
 		info->max_depth = t->max_depth;
 }
 
-static enum tw_status write_thread(
-        struct writer *w, struct track *t, uint32_t thread_id, struct tw_err *err)
+static enum tw_status write_thread(struct writer *w, uint32_t i, struct tw_err *err)
 {
-	struct nest nest;
-	enum tw_status st = open_thread(w, t, &nest, err);
+	const struct track *t = ordered(w, i);
+	enum tw_status st;
 
-	if (st != TW_OK)
-		return st;
 	w->thread = (struct tw_thread_info){
-	        .thread_id = thread_id,
+	        .thread_id = i + 1,
 	        .pid = tw_pid_number(t->pid),
 	        .tid = t->tid,
 	        .name = name_of(w->b, t),
@@ -309,9 +331,7 @@ static enum tw_status write_thread(
 	        .source = t->source,
 	        .interval_ns = t->interval_ns,
 	};
-	w->info.has_cpu |= t->cpu_ns || nest.running.any;
-	w->timed |= t->n && has_times(t);
-	st = shape(w, &nest, err);
+	st = shape(w, err);
 	sum_up(&w->info, &w->thread);
 	return st;
 }
@@ -320,11 +340,11 @@ static enum tw_status write_thread(
 
 static enum tw_status write_threads(struct writer *w, struct tw_err *err)
 {
-	enum tw_status st = TW_OK;
+	enum tw_status st = open_thread(w, err);
 	uint64_t clipped = 0;
 
 	for (uint32_t i = 0; st == TW_OK && i < w->n_order; i++)
-		st = write_thread(w, &w->b->tracks[w->order[i]], i + 1, err);
+		st = write_thread(w, i, err);
 	if (st == TW_OK && w->out->ops->all_sums)
 		st = w->out->ops->all_sums(w->out, w->n_methods, err);
 	if (st == TW_OK)

@@ -128,21 +128,69 @@ static void test_wait(void **state)
 		struct line l;
 
 		open_line(&l, 3, start);
-		assert_int_equal(tw_relay_wait(l.relay, &err), TW_OK);
+		assert_int_equal(tw_relay_wait(l.relay, tw_relay_passed(l.relay), &err), TW_OK);
 		for (uint32_t n = 1; n <= 20; n++) {
 			assert_int_equal(hand_on(&l, n - 1, 1, &err), TW_OK);
-			assert_int_equal(tw_relay_wait(l.relay, &err), TW_OK);
+			assert_int_equal(
+			        tw_relay_wait(l.relay, tw_relay_passed(l.relay), &err), TW_OK);
 			assert_int_equal(l.n, n);
 		}
 		assert_int_equal(l.digest, digest_of(20));
 		assert_int_equal(pthread_equal(l.where, pthread_self()) != 0, !start);
 		l.fail_at = 21;
 		(void)hand_on(&l, 20, 2, &err);
-		assert_int_equal(tw_relay_wait(l.relay, &err), TW_FULL);
+		assert_int_equal(tw_relay_wait(l.relay, tw_relay_passed(l.relay), &err), TW_FULL);
 		assert_int_equal(err.offset, 7);
 		assert_int_equal(threads_made - before, start);
 		tw_relay_free(l.relay);
 	}
+}
+
+struct gate { /* the second piece waits until it is opened */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool open;
+	uint32_t n;
+};
+
+static enum tw_status wait_at_gate(void *arg, uint32_t slot, struct tw_err *err)
+{
+	struct gate *g = arg;
+
+	(void)slot;
+	(void)err;
+	(void)pthread_mutex_lock(&g->lock);
+	while (g->n == 1 && !g->open)
+		(void)pthread_cond_wait(&g->changed, &g->lock);
+	g->n++;
+	(void)pthread_mutex_unlock(&g->lock);
+	return TW_OK;
+}
+
+/* Waiting for the first piece ends although the second one is not done. */
+static void test_wait_for_first(void **state)
+{
+	struct gate g = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0};
+	struct tw_relay *r = tw_relay_new(MOST, wait_at_gate, &g);
+	uint32_t slot;
+
+	(void)state;
+	assert_non_null(r);
+	tw_relay_start(r);
+	for (uint64_t n = 0; n < 2; n++) {
+		assert_int_equal(tw_relay_passed(r), n);
+		assert_int_equal(tw_relay_slot(r, &slot, NULL), TW_OK);
+		assert_int_equal(tw_relay_pass(r, NULL), TW_OK);
+	}
+	assert_int_equal(tw_relay_wait(r, 1, NULL), TW_OK);
+	(void)pthread_mutex_lock(&g.lock);
+	assert_int_equal(g.n, 1);
+	g.open = true;
+	(void)pthread_cond_signal(&g.changed);
+	(void)pthread_mutex_unlock(&g.lock);
+	assert_int_equal(tw_relay_wait(r, 2, NULL), TW_OK);
+	assert_int_equal(g.n, 2);
+	tw_relay_free(r);
 }
 
 /* Pieces after the failed one are dropped, and every caller gets the reason. */
@@ -215,6 +263,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_in_order),
         cmocka_unit_test(test_goes_on),
         cmocka_unit_test(test_wait),
+        cmocka_unit_test(test_wait_for_first),
         cmocka_unit_test(test_first_error),
         cmocka_unit_test(test_no_thread),
         cmocka_unit_test(test_no_memory),

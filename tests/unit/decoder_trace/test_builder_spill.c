@@ -234,7 +234,8 @@ static void test_levels(void **state)
 		assert_int_equal(t->spilled != NULL, in_scratch);
 		if (!in_scratch)
 			levels = tw_mip_plan(t, passed);
-		assert_int_equal(tw_nest_open(&n, b, t, NULL), TW_OK);
+		tw_nest_move(&n, t);
+		assert_int_equal(tw_nest_open(&n, b, NULL), TW_OK);
 		assert_non_null(t->by_bits);
 		assert_int_equal(tw_mip_plan(t, counted), levels);
 		assert_memory_equal(counted, passed, sizeof passed);
@@ -406,7 +407,8 @@ static void test_memory_of_deep(void **state)
 	emit_deep(b, NULL);
 	peak = 0;
 	(void)tw_mem_count_for(&a);
-	assert_int_equal(tw_nest_open(&n, b, &b->tracks[0], NULL), TW_OK);
+	tw_nest_move(&n, &b->tracks[0]);
+	assert_int_equal(tw_nest_open(&n, b, NULL), TW_OK);
 	(void)tw_mem_count_for(NULL);
 	assert_in_range(peak, 1, 10 * n.track->n + FIXED);
 	tw_nest_close(&n);
