@@ -42,7 +42,7 @@ function simulate(records) {
 
 try {
 	const file = fs.existsSync(INPUT) ? INPUT : simulate(INPUT);
-	const s = await startServer(t, { args: ['--response-memory', '1G', '--response-cache', '256M'] });
+	const s = await startServer(t, { args: ['--response-memory', '4G', '--query-deadline', '120000'] }); // for large traces on busy machines
 	const { id } = await s.trace(fs.readFileSync(file));
 	for (const [name, question] of Object.entries(QUESTIONS)) {
 		const target = `/api/v1/traces/${id}/${question}`;
