@@ -208,7 +208,7 @@ static bool callees(struct tw_grower *g, const struct tw_grow_member *members, u
 /* NOLINTEND(readability-non-const-parameter) */
 {
 	uint32_t most = count_callees(g->forest, members, n);
-	struct tw_grow_member *found = tw_arena_alloc(g->arena, most ? most : 1, sizeof *found);
+	struct tw_grow_member *found = tw_grow_alloc(g, most ? most : 1, sizeof *found);
 	uint32_t k = 0;
 
 	(void)ret_self;
@@ -240,7 +240,8 @@ static enum tw_status grow_down(const struct tw_forest *f, struct flame_input *w
 	        .expand = callees,
 	        .sums = sums_of,
 	        .arg = w,
-	        .knows_total = true};
+	        .knows_total = true,
+	        .by_threads = true};
 	struct tw_grow_member *roots = tw_arena_alloc(a, f->n ? f->n : 1, sizeof *roots);
 	enum tw_status st = weigh(f, q, a, &w->w, err);
 
@@ -493,8 +494,11 @@ enum tw_status tw_query_bottom_up(const struct tw_forest *f, const struct tw_fla
         const struct tw_deadline *deadline, struct tw_arena *a, struct tw_flame *ret,
         struct tw_err *err)
 {
-	struct tw_grower g = {
-	        .forest = f, .arena = a, .deadline = deadline, .expand = methods_then_callers};
+	struct tw_grower g = {.forest = f,
+	        .arena = a,
+	        .deadline = deadline,
+	        .expand = methods_then_callers,
+	        .by_threads = true};
 	struct weights w;
 	struct listing l = {.forest = f, .weights = &w, .methods = count_methods(f)};
 	uint64_t nodes = 0;
@@ -618,7 +622,7 @@ static bool summary_callees(struct tw_grower *g, const struct tw_grow_member *me
 {
 	const struct summary_input *in = g->arg;
 	uint32_t most = count_summary_callees(g, members, n);
-	struct tw_grow_member *found = tw_arena_alloc(g->arena, most ? most : 1, sizeof *found);
+	struct tw_grow_member *found = tw_grow_alloc(g, most ? most : 1, sizeof *found);
 	uint32_t k = 0;
 
 	(void)ret_self;

@@ -1,11 +1,14 @@
 #include "server/query/query_grow.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "decoder/base/order.h"
 #include "server/base/clock.h"
+#include "server/base/thread/parallel.h"
 
 enum { FEW = 8, SORT_BY_INSERTION = 64, SORT_BY_COUNTING = 2000, MANY = 4096 };
+enum { PIECE_BYTES = 64 << 10, SMALL_BYTES = PIECE_BYTES / 8 };
 
 struct tw_grown {
 	struct tw_flame_node node;
@@ -26,6 +29,31 @@ struct tw_group { /* the members [first, first + n), which have the same method 
 	uint32_t method, first, n;
 };
 
+/* While several threads use the arena, each takes a piece at a time for its small allocations. */
+void *tw_grow_alloc(struct tw_grower *g, size_t n, size_t size)
+{
+	const bool small = n <= SMALL_BYTES / size;
+	const size_t bytes = small ? (n * size + 15) / 16 * 16 : 0;
+	void *p;
+
+	if (!g->lock)
+		return tw_arena_alloc(g->arena, n, size);
+	if (!small || bytes > g->piece_left) {
+		(void)pthread_mutex_lock(g->lock);
+		p = small ? tw_arena_alloc(g->arena, PIECE_BYTES, 1)
+		          : tw_arena_alloc(g->arena, n, size);
+		(void)pthread_mutex_unlock(g->lock);
+		if (!small || !p)
+			return p;
+		g->piece = p;
+		g->piece_left = PIECE_BYTES;
+	}
+	p = g->piece;
+	g->piece += bytes;
+	g->piece_left -= bytes;
+	return p;
+}
+
 static uint32_t highest_method(const struct tw_grow_member *m, uint32_t n)
 {
 	uint32_t most = 0;
@@ -41,8 +69,8 @@ static bool reserve_scratch(struct tw_grower *g, uint32_t n)
 	if (n <= g->cap_scratch)
 		return true;
 	g->cap_scratch = 0;
-	g->scratch = tw_arena_alloc(g->arena, n, sizeof *g->scratch);
-	g->keys = tw_arena_alloc(g->arena, n, 2 * sizeof *g->keys);
+	g->scratch = tw_grow_alloc(g, n, sizeof *g->scratch);
+	g->keys = tw_grow_alloc(g, n, 2 * sizeof *g->keys);
 	g->cap_scratch = g->scratch && g->keys ? n : 0;
 	return g->cap_scratch > 0;
 }
@@ -208,8 +236,8 @@ static bool reserve(struct tw_grower *g, uint32_t more)
 	/* doubles, except for an addition so large that it will not repeat */
 	if (cap < g->n + more)
 		cap = more > cap ? g->n + more + more / 8 : 2 * cap;
-	nodes = tw_arena_alloc(g->arena, cap, sizeof *nodes);
-	heap = tw_arena_alloc(g->arena, cap, sizeof *heap);
+	nodes = tw_grow_alloc(g, cap, sizeof *nodes);
+	heap = tw_grow_alloc(g, cap, sizeof *heap);
 	if (!nodes || !heap)
 		return false;
 	if (g->n) {
@@ -260,7 +288,7 @@ static bool group(struct tw_grower *g, const struct tw_grow_member *m, uint32_t 
 	if (n > g->cap_groups) {
 		uint32_t cap = n < MANY ? 2 * n : n;
 
-		g->groups = tw_arena_alloc(g->arena, cap, sizeof *g->groups);
+		g->groups = tw_grow_alloc(g, cap, sizeof *g->groups);
 		g->cap_groups = g->groups ? cap : 0;
 	}
 	if (n && !g->groups)
@@ -432,10 +460,269 @@ static enum tw_status skip_children(
 	return TW_OK;
 }
 
-static enum tw_status grow(
-        struct tw_grower *g, uint32_t max_nodes, bool *ret_partial, struct tw_err *err)
+/* --- several threads --- */
+
+/* A thread's share of the unopened nodes, and the nodes below them. */
+struct share {
+	struct tw_grower g;
+	struct growth *all;
+	uint32_t *opened;       /* g.shown nodes in the order in which they were opened */
+	uint32_t *first_places; /* of the share's first nodes in the graph */
+	uint32_t n_first;
+	uint32_t *places; /* of all nodes that are part of the graph */
+	uint32_t merged;  /* number of opened nodes that are part of the graph */
+	uint64_t weight;
+	bool late, failed;
+	/* Published for the other threads: the number of opened nodes, and a lower bound of their
+	 * values. */
+	_Alignas(64) _Atomic uint32_t shown;
+	_Atomic int64_t least;
+};
+
+struct growth {
+	struct share shares[TW_PARALLEL_MAX];
+	uint32_t n;
+	uint32_t wanted;       /* number of nodes still to be opened */
+	pthread_mutex_t start; /* locked until the shares are divided */
+	pthread_mutex_t lock;
+	_Atomic uint32_t taken;
+};
+
+enum {
+	WANTED_BY_THREADS = 2000,
+	NODES_BY_THREADS = 20000,
+	UNOPENED_BY_THREADS = 1000,
+	CHECK_EVERY = 16
+};
+
+/* Returns whether all nodes that the graph needs are open: enough of them are heavier than the next
+ * one of this share. `shown` is read before `least`, which is then a bound for all of them. */
+static bool is_needless(const struct share *s)
+{
+	const struct growth *all = s->all;
+	const int64_t next = s->g.heap[0].value;
+	uint64_t shown = 0;
+
+	for (uint32_t i = 0; i < all->n; i++) {
+		shown += atomic_load_explicit(&all->shares[i].shown, memory_order_acquire);
+		if (next >= atomic_load_explicit(&all->shares[i].least, memory_order_relaxed))
+			return false;
+	}
+	return shown >= all->wanted;
+}
+
+static void grow_share(struct share *s)
+{
+	struct tw_grower *g = &s->g;
+	int64_t least = INT64_MAX;
+
+	while (g->n_heap && g->shown < s->all->wanted) {
+		const int64_t value = g->heap[0].value;
+		uint32_t node;
+
+		if (g->shown % CHECK_EVERY == 0 && is_needless(s))
+			return;
+		if (tw_deadline_passed(g->deadline)) {
+			s->late = true;
+			return;
+		}
+		node = heap_pop(g);
+		if (!open_node(g, node)) {
+			s->late = g->late;
+			s->failed = !g->late;
+			return;
+		}
+		s->opened[g->shown++] = node;
+		least = value < least ? value : least;
+		atomic_store_explicit(&s->least, least, memory_order_release);
+		atomic_store_explicit(&s->shown, g->shown, memory_order_release);
+	}
+}
+
+static void grow_shares(void *arg)
+{
+	struct growth *all = arg;
+	uint32_t at;
+
+	(void)pthread_mutex_lock(&all->start);
+	(void)pthread_mutex_unlock(&all->start);
+	while ((at = atomic_fetch_add(&all->taken, 1)) < all->n)
+		grow_share(&all->shares[at]);
+}
+
+static bool open_share(
+        struct growth *all, struct share *s, struct tw_grower *from, uint32_t unopened)
+{
+	*s = (struct share){.all = all,
+	        .least = INT64_MAX,
+	        .g = {.forest = from->forest,
+	                .tree_nodes = from->tree_nodes,
+	                .arena = from->arena,
+	                .deadline = from->deadline,
+	                .expand = from->expand,
+	                .sums = from->sums,
+	                .leaves = from->leaves,
+	                .arg = from->arg,
+	                .lock = &all->lock}};
+	s->opened = tw_arena_alloc(from->arena, all->wanted, sizeof *s->opened);
+	s->first_places = tw_arena_alloc(from->arena, unopened, sizeof *s->first_places);
+	return s->opened && s->first_places && reserve(&s->g, unopened + 2 * all->wanted / all->n);
+}
+
+/* A share's nodes have the order of the graph, which decides among nodes of equal value. The time
+ * for a node depends on its value, or bottom up on the members that are moved to their callers. */
+static void divide(struct growth *all, const struct tw_grower *g, uint32_t first)
+{
+	for (uint32_t i = first; i < g->n; i++) {
+		const struct tw_grown *node = &g->nodes[i];
+		int64_t value = node->node.value;
+		struct share *s = &all->shares[0];
+
+		if (node->opened || node->node.method == TW_NO_METHOD)
+			continue;
+		for (uint32_t k = 1; k < all->n; k++)
+			if (all->shares[k].weight < s->weight)
+				s = &all->shares[k];
+		s->weight += g->leaves ? node->n_members : (uint64_t)(value > 0 ? value : 0);
+		s->first_places[s->g.n] = i;
+		s->g.nodes[s->g.n] = *node;
+		heap_push(&s->g, s->g.n++);
+	}
+}
+
+/* Opens a node of the graph as the share did. */
+static bool take_over(struct tw_grower *g, const struct share *s, uint32_t node)
+{
+	const struct tw_grown *from = &s->g.nodes[node];
+	struct tw_grown *to;
+
+	if (!reserve(g, from->n_children))
+		return false;
+	to = &g->nodes[s->places[node]];
+	to->node.self = from->node.self;
+	to->opened = true;
+	to->first_child = g->n;
+	to->n_children = from->n_children;
+	for (uint32_t i = 0; i < from->n_children; i++) {
+		struct tw_grown *child = &g->nodes[g->n];
+
+		*child = s->g.nodes[from->first_child + i];
+		child->opened = false;
+		child->node.parent = s->places[node];
+		s->places[from->first_child + i] = g->n++;
+	}
+	g->shown++;
+	return true;
+}
+
+/* The share whose next node is the next one of the graph. */
+static struct share *next_share(struct growth *all)
+{
+	struct share *best = NULL;
+	struct tw_heap_entry most = {0, 0};
+
+	for (uint32_t i = 0; i < all->n; i++) {
+		struct share *s = &all->shares[i];
+		uint32_t node;
+		struct tw_heap_entry e;
+
+		if (s->merged == s->g.shown)
+			continue;
+		node = s->opened[s->merged];
+		e = (struct tw_heap_entry){s->g.nodes[node].node.value, s->places[node]};
+		if (!best || heavier(e, most)) {
+			best = s;
+			most = e;
+		}
+	}
+	return best;
+}
+
+static bool merge_shares(struct tw_grower *g, struct growth *all)
+{
+	struct share *s;
+
+	for (uint32_t i = 0; i < all->n; i++) {
+		s = &all->shares[i];
+		s->places = tw_arena_alloc(g->arena, s->g.n + 1, sizeof *s->places);
+		if (!s->places)
+			return false;
+		memcpy(s->places, s->first_places, s->n_first * sizeof *s->places);
+	}
+	for (uint32_t n = 0; n < all->wanted && (s = next_share(all)); n++)
+		if (!take_over(g, s, s->opened[s->merged++]))
+			return false;
+	return true;
+}
+
+static bool open_shares(struct growth *all, struct tw_grower *g, uint32_t first)
+{
+	for (uint32_t i = 0; i < all->n; i++)
+		if (!open_share(all, &all->shares[i], g, g->n_heap))
+			return false;
+	divide(all, g, first);
+	for (uint32_t i = 0; i < all->n; i++)
+		all->shares[i].n_first = all->shares[i].g.n;
+	return true;
+}
+
+/* `first`: the root's first child, as nodes before it are not part of the result. Changes nothing
+ * if no core is free. */
+static enum tw_status grow_by_threads(struct tw_grower *g, uint32_t first, uint32_t max_nodes,
+        bool *ret_partial, struct tw_err *err)
+{
+	struct growth all = {.wanted = max_nodes - g->shown};
+	struct tw_helper *helpers[TW_PARALLEL_MAX];
+	enum tw_status st = TW_OK;
+	uint32_t n = 0;
+
+	(void)pthread_mutex_init(&all.start, NULL);
+	(void)pthread_mutex_init(&all.lock, NULL);
+	(void)pthread_mutex_lock(&all.start);
+	while (n + 1 < tw_parallel_threads() &&
+	        (helpers[n] = tw_parallel_start(grow_shares, &all)) != NULL)
+		n++;
+	all.n = n ? n + 1 : 0;
+	if (n && !open_shares(&all, g, first)) {
+		st = tw_oom(err);
+		all.n = 0;
+	}
+	(void)pthread_mutex_unlock(&all.start);
+	if (st == TW_OK)
+		grow_shares(&all);
+	while (n)
+		tw_parallel_join(helpers[--n]);
+	for (uint32_t i = 0; i < all.n; i++) {
+		*ret_partial |= all.shares[i].late;
+		if (all.shares[i].failed)
+			st = tw_oom(err);
+	}
+	if (st == TW_OK && !merge_shares(g, &all))
+		st = tw_oom(err);
+	(void)pthread_mutex_destroy(&all.start);
+	(void)pthread_mutex_destroy(&all.lock);
+	return st;
+}
+
+/* Whether a thread takes less time to start than it saves, and its share can be like the others. */
+static bool is_divisible(const struct tw_grower *g, uint32_t max_nodes)
+{
+	return g->by_threads && max_nodes - g->shown >= WANTED_BY_THREADS &&
+	       g->tree_nodes >= NODES_BY_THREADS && g->n_heap >= UNOPENED_BY_THREADS;
+}
+
+static enum tw_status grow(struct tw_grower *g, uint32_t first, uint32_t max_nodes,
+        bool *ret_partial, struct tw_err *err)
 {
 	while (g->n_heap && g->shown < max_nodes) {
+		if (is_divisible(g, max_nodes)) {
+			uint32_t shown = g->shown;
+			enum tw_status st = grow_by_threads(g, first, max_nodes, ret_partial, err);
+
+			g->by_threads = false;
+			if (st != TW_OK || g->shown > shown || *ret_partial)
+				return st;
+		}
 		if (tw_deadline_passed(g->deadline)) {
 			*ret_partial = true;
 			return TW_OK;
@@ -561,7 +848,7 @@ enum tw_status tw_grow(struct tw_grower *g, const struct tw_flame_query *q,
 	total = rest_of(g, g->nodes[root].first_child,
 	        g->nodes[root].first_child + g->nodes[root].n_children)
 	                .tree_nodes;
-	st = grow(g, q->max_nodes, &partial, err);
+	st = grow(g, g->nodes[root].first_child, q->max_nodes, &partial, err);
 	if (st != TW_OK)
 		return st;
 	if (!g->knows_total)

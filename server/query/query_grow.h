@@ -5,10 +5,17 @@
  * members' neighbours (callees top down, callers bottom up) and groups them by method, so threads
  * are merged only where the graph is opened. The heaviest unopened node is opened next, until
  * enough are shown. The unopened remainder becomes `(other)` below its node, so every sum is
- * correct. Thread: one query.
+ * correct.
+ *
+ * Large graphs are opened by several threads. The unopened nodes are divided between them, and each
+ * thread opens its share best first. As the next node of the graph is always the next node of one
+ * share, their sequences are merged into the one that a single thread would have opened.
+ * Thread: one query.
  */
 #ifndef TW_QUERY_GROW_H
 #define TW_QUERY_GROW_H
+
+#include <pthread.h>
 
 #include "server/query/query.h"
 
@@ -67,7 +74,14 @@ struct tw_grower {
 	uint32_t cap_scratch;
 	struct tw_group *groups; /* children being built */
 	uint32_t cap_groups;
+	bool by_threads;       /* free cores may help */
+	pthread_mutex_t *lock; /* of the arena while they do; otherwise NULL */
+	char *piece;           /* of the arena, for this thread's next allocations */
+	size_t piece_left;
 };
+
+/* Memory of the arena. */
+void *tw_grow_alloc(struct tw_grower *g, size_t n, size_t size);
 
 /* True once the deadline has passed; checked only if n, the number of members, is not small. */
 bool tw_grow_is_late(struct tw_grower *g, uint32_t n);

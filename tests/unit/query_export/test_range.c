@@ -266,6 +266,44 @@ static void test_stored(void **state)
 	close_world(&w);
 }
 
+/* Large graphs are the same, however many threads open their nodes. Many nodes have the same number
+ * of calls. */
+static void test_graphs(void **state)
+{
+	static const unsigned cores[] = {1, 2, 3, 64};
+	static const enum tw_flame_metric metrics[] = {TW_METRIC_WALL, TW_METRIC_COUNT};
+	const struct tw_selection all = {.all_threads = true};
+	struct tw_forest trees;
+	struct world w;
+
+	(void)state;
+	open_world(&w, WITH_CPU, 140000);
+	trees = trees_of(&w, &all, NULL, false);
+	for (int kind = 0; kind < 8; kind++) {
+		const struct tw_flame_query q = {.view = kind % 2 ? TW_BOTTOM_UP : TW_TOP_DOWN,
+		        .metric = metrics[kind / 2 % 2],
+		        .max_nodes = kind < 4 ? 3000 : 30000,
+		        .skip = kind == 7};
+		struct tw_arena *arena = tw_arena_new((size_t)1 << 30);
+		struct tw_flame graphs[4];
+
+		for (int i = 0; i < 4; i++) {
+			tw_parallel_set_cores(cores[i]);
+			assert_int_equal(
+			        (q.view == TW_BOTTOM_UP ? tw_query_bottom_up : tw_query_flame)(
+			                &trees, &q, NULL, arena, &graphs[i], NULL),
+			        TW_OK);
+			assert_int_equal(graphs[i].n, graphs[0].n);
+			assert_int_equal(graphs[i].total_nodes, graphs[0].total_nodes);
+			assert_memory_equal(graphs[i].nodes, graphs[0].nodes,
+			        graphs[0].n * sizeof *graphs[0].nodes);
+		}
+		assert_true(graphs[0].n > q.max_nodes);
+		tw_arena_free(arena);
+	}
+	close_world(&w);
+}
+
 static void test_thread(void **state)
 {
 	struct tw_selection sel = {.ranged = true, .from_ns = 1000, .to_ns = 900000};
@@ -633,6 +671,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many_edges),
         cmocka_unit_test(test_whole),
         cmocka_unit_test(test_stored),
+        cmocka_unit_test(test_graphs),
         cmocka_unit_test(test_thread),
         cmocka_unit_test(test_chunks_ahead),
         cmocka_unit_test(test_chunks_ahead_memory),
