@@ -72,6 +72,32 @@ static inline struct tw_event tw_call_batch_event(const struct tw_call_batch *c,
 	        .kind = TW_EV_SLICE};
 }
 
+/* Begins and ends of calls on one track in order of time, whose records follow each other in the
+ * input. */
+struct tw_edge_batch {
+	const int64_t *ts_ns;
+	const int64_t *cpu_ns;  /* readings of the thread's CPU clock; NULL: none */
+	const uint32_t *syms_2; /* twice the symbol; plus 1 if its call ends */
+	size_t n;
+	uint32_t track;
+	uint32_t record_bytes;
+	uint64_t offset;     /* of the first record */
+	enum tw_ev_kind end; /* TW_EV_END or TW_EV_END_EARLIER, with this dur_ns */
+	int64_t end_dur_ns;
+};
+
+/* One of them. */
+static inline struct tw_event tw_edge_batch_event(const struct tw_edge_batch *e, size_t i)
+{
+	return (struct tw_event){.ts_ns = e->ts_ns[i],
+	        .dur_ns = e->end_dur_ns,
+	        .cpu_ns = e->cpu_ns ? e->cpu_ns[i] : -1,
+	        .offset = e->offset + i * e->record_bytes,
+	        .track = e->track,
+	        .sym = e->syms_2[i] >> 1,
+	        .kind = e->syms_2[i] & 1 ? e->end : TW_EV_BEGIN};
+}
+
 struct tw_clock {
 	uint32_t pid;         /* process that wrote the trace, 0 unknown */
 	int64_t mono_base_ns; /* CLOCK_MONOTONIC at event time 0; -1 unknown */
@@ -98,6 +124,9 @@ struct tw_sink_ops {
 	/* The same for calls, which take less time.  NULL: pass them as events. */
 	enum tw_status (*calls)(
 	        struct tw_sink *s, const struct tw_call_batch *calls, struct tw_err *err);
+	/* The same for begins and ends. */
+	enum tw_status (*edges)(
+	        struct tw_sink *s, const struct tw_edge_batch *edges, struct tw_err *err);
 	/* pid 0: the trace's own process.  First name wins. */
 	void (*thread_name)(struct tw_sink *s, uint32_t pid, uint64_t tid, struct tw_str name);
 	/* The process of a thread whose track was requested by id only (pid 0).  The first call

@@ -477,11 +477,6 @@ static inline void note_order(struct track *t, int64_t end_ns, uint64_t offset)
 	}
 }
 
-static inline uint32_t short_offset(uint64_t offset)
-{
-	return offset < TW_OFFSET_UNKNOWN ? (uint32_t)offset : TW_OFFSET_UNKNOWN;
-}
-
 enum tw_status tw_builder_record(struct tw_builder *b, struct track *t, const struct call *c,
         int64_t cpu_ns, uint64_t offset)
 {
@@ -502,7 +497,7 @@ enum tw_status tw_builder_record(struct tw_builder *b, struct track *t, const st
 		t->cpu_ns[t->n - t->n_spilled] = cpu_ns;
 	if (t->n == 0 || c->start_ns < t->first_ns)
 		t->first_ns = c->start_ns;
-	tw_record_put(&t->records, t->n++ - t->n_spilled, c, short_offset(offset));
+	tw_record_put(&t->records, t->n++ - t->n_spilled, c, tw_short_offset(offset));
 	b->slices++;
 	b->symbols[c->sym - 1].count++;
 	if (end > b->last_ns)
@@ -642,7 +637,7 @@ static inline size_t take_run_of(
 			*cpu_ns++ = cpu;
 		*at++ = (struct record){
 		        (uint64_t)(c.start_ns - base_ns) << TW_RECORD_SYM_BITS | c.sym,
-		        (uint32_t)c.dur_ns, short_offset(offset)};
+		        (uint32_t)c.dur_ns, tw_short_offset(offset)};
 		symbols[c.sym - 1].count++;
 	}
 	t->n += (uint64_t)(at - first);
@@ -746,6 +741,28 @@ static enum tw_status sink_calls(
 	return b->status == TW_OK ? TW_OK : tw_builder_fail(b, err);
 }
 
+static enum tw_status sink_edges(
+        struct tw_sink *s, const struct tw_edge_batch *edges, struct tw_err *err)
+{
+	struct tw_builder *b = builder_of(s);
+	const bool plain = !tw_builder_is_moved(b) && !b->cut_sym && !b->left_out_sym &&
+	                   edges->n > 0 && tw_builder_are_edges_plain(b, edges);
+	struct track *t = plain ? track_of(b, edges->track) : NULL;
+
+	for (size_t i = 0; i < edges->n && b->status == TW_OK;) {
+		const size_t taken = t ? tw_builder_take_edges(b, t, edges, i) : 0;
+
+		i += taken;
+		if (taken == 0) {
+			const struct tw_event ev = tw_edge_batch_event(edges, i++);
+
+			place_names(b, &ev, 1);
+			take_any_event(b, &ev);
+		}
+	}
+	return b->status == TW_OK ? TW_OK : tw_builder_fail(b, err);
+}
+
 static void sink_process(struct tw_sink *s, uint64_t tid, uint32_t pid)
 {
 	tw_builder_process(builder_of(s), tid, pid);
@@ -786,6 +803,7 @@ static const struct tw_sink_ops ops = {
         .method_name = sink_method_name,
         .events = sink_events,
         .calls = sink_calls,
+        .edges = sink_edges,
         .thread_name = sink_thread_name,
         .thread_process = sink_process,
         .transaction = sink_transaction,

@@ -123,6 +123,11 @@ static inline uint64_t tw_record_offset(const struct record *r)
 	return r->offset == TW_OFFSET_UNKNOWN ? TW_NO_OFFSET : r->offset;
 }
 
+static inline uint32_t tw_short_offset(uint64_t offset)
+{
+	return offset < TW_OFFSET_UNKNOWN ? (uint32_t)offset : TW_OFFSET_UNKNOWN;
+}
+
 struct open_call { /* a BEGIN whose END has not been read yet */
 	int64_t start_ns;
 	int64_t cpu_ns; /* the thread's CPU clock, -1 none */
@@ -358,6 +363,13 @@ void tw_piece_done(struct piece *p);
 /* builder_pair.c */
 enum tw_status tw_builder_begin(struct tw_builder *b, struct track *t, const struct tw_event *ev);
 enum tw_status tw_builder_end(struct tw_builder *b, struct track *t, const struct tw_event *ev);
+/* Whether all times and symbols are sane and times do not fall, as tw_builder_take_edges requires.
+ */
+bool tw_builder_are_edges_plain(const struct tw_builder *b, const struct tw_edge_batch *e);
+/* Takes the edges of a track from number `from` on that need no special case, as nearly all: within
+ * the limits, each the begin or end of an innermost call.  Returns their number. */
+size_t tw_builder_take_edges(
+        struct tw_builder *b, struct track *t, const struct tw_edge_batch *e, size_t from);
 /* Closes the calls that are still open, at the latest time of the trace. */
 enum tw_status tw_builder_close_open(struct tw_builder *b, struct track *t);
 

@@ -10,6 +10,7 @@
  * BEGINs past MAX_OPEN are only counted, far deeper than a trace keeps calls; and the call of an
  * END is searched only SEARCH_DEPTH calls deep.
  */
+#include "decoder/base/newer_cpu.h"
 #include "decoder/trace/builder_internal.h"
 
 enum { MAX_OPEN = 1 << 16, SEARCH_DEPTH = 2048 };
@@ -115,4 +116,95 @@ enum tw_status tw_builder_close_open(struct tw_builder *b, struct track *t)
 	while (st == TW_OK && t->n_open)
 		st = close_early(b, t, b->last_ns, -1);
 	return st;
+}
+
+/* --- many edges of one track at once --- */
+
+/* Numbers are combined by OR: if one is negative, so is the result.  There is at least one edge. */
+TW_NEWER_CPU bool tw_builder_are_edges_plain(
+        const struct tw_builder *b, const struct tw_edge_batch *e)
+{
+	const uint32_t max_sym =
+	        b->n_symbols < TW_RECORD_MAX_SYM ? b->n_symbols : TW_RECORD_MAX_SYM;
+	uint64_t negative = (uint64_t)e->ts_ns[0];
+	uint32_t wrong = 0;
+
+	for (size_t i = 1; i < e->n; i++)
+		negative |=
+		        (uint64_t)e->ts_ns[i] | ((uint64_t)e->ts_ns[i] - (uint64_t)e->ts_ns[i - 1]);
+	for (size_t i = 0; i < e->n; i++)
+		wrong |= ((e->syms_2[i] >> 1) - 1) | (max_sym - (e->syms_2[i] >> 1));
+	return negative >> 63 == 0 && wrong >> 31 == 0 && e->ts_ns[e->n - 1] <= TW_MAX_NS &&
+	       (uint64_t)e->end_dur_ns <= TW_MAX_NS;
+}
+
+/* tw_builder_take_edges for a track with or without CPU times. */
+static inline size_t take_edges(struct tw_builder *b, struct track *t,
+        const struct tw_edge_batch *e, size_t from, bool has_cpu)
+{
+	const uint64_t left_in_all = b->limits.max_slices - b->slices;
+	const uint64_t left = left_in_all < t->cap - t->n ? left_in_all : t->cap - t->n;
+	const int64_t base_ns = t->records.base_ns;
+	struct record *const first = t->records.at + (t->n - t->n_spilled);
+	const struct record *full = first + left;
+	struct record *at = first;
+	int64_t *cpu_ns = has_cpu ? t->cpu_ns + (t->n - t->n_spilled) : NULL;
+	struct symbol *symbols = b->symbols;
+	struct open_call *top = t->open + t->n_open; /* after the innermost call */
+	int64_t first_ns = t->first_ns;
+	size_t last = from; /* end that was taken */
+	size_t i = from;
+
+	for (; i < e->n; i++) {
+		const int64_t ts_ns = e->ts_ns[i];
+		const int64_t clock_ns = has_cpu ? e->cpu_ns[i] : -1;
+		const uint32_t sym = e->syms_2[i] >> 1;
+		int64_t start_ns;
+
+		if (!(e->syms_2[i] & 1)) {
+			if (top == t->open + t->cap_open)
+				break;
+			*top++ = (struct open_call){
+			        ts_ns, clock_ns, e->offset + i * e->record_bytes, sym};
+			continue;
+		}
+		if (top == t->open || at == full || top[-1].sym != sym)
+			break;
+		start_ns = top[-1].start_ns;
+		if ((uint64_t)ts_ns - (uint64_t)start_ns >= TW_RECORD_WIDE)
+			break;
+		top--;
+		first_ns = start_ns < first_ns ? start_ns : first_ns;
+		if (has_cpu)
+			*cpu_ns++ = tw_open_call_cpu(top, clock_ns);
+		*at++ = (struct record){(uint64_t)(start_ns - base_ns) << TW_RECORD_SYM_BITS | sym,
+		        (uint32_t)(ts_ns - start_ns), tw_short_offset(top->offset)};
+		symbols[sym - 1].count++;
+		last = i;
+	}
+	if (i == from)
+		return 0;
+	if (at > first)
+		t->last_end_ns = e->ts_ns[last];
+	t->n += (uint64_t)(at - first);
+	t->n_open = (uint32_t)(top - t->open);
+	t->first_ns = first_ns;
+	b->slices += (uint64_t)(at - first);
+	if (e->ts_ns[i - 1] > b->last_ns)
+		b->last_ns = e->ts_ns[i - 1];
+	return i - from;
+}
+
+/* If a call ends after all others and is short, it fits a record: the base is long before the end
+ * of the first one. */
+size_t tw_builder_take_edges(
+        struct tw_builder *b, struct track *t, const struct tw_edge_batch *edges, size_t from)
+{
+	const struct tw_edge_batch e = *edges;
+
+	if (t->n == 0 || !t->open || t->n_hidden || !t->cpu_ns != !e.cpu_ns ||
+	        e.ts_ns[from] < t->last_end_ns ||
+	        e.ts_ns[e.n - 1] - t->records.base_ns >= (int64_t)TW_RECORD_SPAN)
+		return 0;
+	return t->cpu_ns ? take_edges(b, t, &e, from, true) : take_edges(b, t, &e, from, false);
 }

@@ -30,6 +30,13 @@ static enum tw_status null_events(
 	return TW_OK;
 }
 
+static enum tw_status null_edges(
+        struct tw_sink *s, const struct tw_edge_batch *edges, struct tw_err *err)
+{
+	(void)s, (void)edges, (void)err;
+	return TW_OK;
+}
+
 static void null_thread(struct tw_sink *s, uint32_t pid, uint64_t tid, struct tw_str name)
 {
 	(void)s, (void)pid, (void)tid, (void)name;
@@ -88,6 +95,7 @@ static const struct tw_sink_ops null_ops = {
         .name = null_name,
         .method_name = null_method_name,
         .events = null_events,
+        .edges = null_edges,
         .thread_name = null_thread,
         .thread_process = null_process,
         .transaction = null_transaction,

@@ -760,6 +760,133 @@ static void test_calls(void **state)
 	}
 }
 
+/* Begins and ends of innermost calls, in runs of one thread, without a CPU clock, with one, or with
+ * one in the second half.  From the first eighth on, some end another call or one that is not open,
+ * last longer than a record holds, are far from the others, have no or an unknown symbol, or fall
+ * in time. */
+static void draw_edges(struct tw_event *ev, uint64_t seed)
+{
+	const uint64_t from = seed % 2 ? 100 : UINT32_MAX - BATCHED / 2;
+	const uint32_t cpu_from = (uint32_t)(seed % 3) * (BATCHED / 2);
+	const bool falls = seed % 5 == 0;
+	const bool slips = seed % 5 == 1; /* between runs */
+	uint32_t open[BATCH_TRACKS + 1][BATCHED];
+	uint32_t n_open[BATCH_TRACKS + 1] = {0};
+	int64_t now = 1000;
+	uint32_t track = 1;
+	bool cpu = false;
+
+	for (uint32_t i = 0; i < BATCHED; i++) {
+		const uint64_t r = test_random(&seed);
+		const uint64_t odd = i > BATCHED / 8 && (r & 63) == 0 ? 1 + (r >> 6) % 7 : 0;
+		uint32_t *n;
+
+		if ((r >> 16 & 31) == 0 && track != 1 + (uint32_t)(r >> 21) % BATCH_TRACKS) {
+			track = 1 + (uint32_t)(r >> 21) % BATCH_TRACKS;
+			cpu = i >= cpu_from;
+		}
+		n = &n_open[track];
+		now += (int64_t)(r >> 10) % 50;
+		if (slips && i % BATCH == 0 && i > 0)
+			now -= (int64_t)(r >> 41) % 100;
+		if (odd == 1)
+			now += falls ? -70 : INT64_C(5) << (r >> 40 & 7 ? 30 : 41);
+		ev[i] = (struct tw_event){.ts_ns = now,
+		        .dur_ns = 1,
+		        .cpu_ns = cpu ? now / 2 : -1,
+		        .offset = from + i,
+		        .track = track,
+		        .sym = 1 + (uint32_t)(r >> 32) % BATCH_SYMS,
+		        .kind = r >> 34 & 1 && *n ? TW_EV_END_EARLIER : TW_EV_BEGIN};
+		if (ev[i].kind == TW_EV_BEGIN)
+			open[track][(*n)++] = ev[i].sym;
+		else
+			ev[i].sym = open[track][--*n];
+		if (odd == 2 && *n)
+			ev[i].sym = open[track][--*n];
+		if (odd == 3 || odd == 4)
+			ev[i].kind = odd == 3 ? TW_EV_BEGIN : TW_EV_END_EARLIER;
+		if (odd == 5 || odd == 6)
+			ev[i].sym = odd == 5 ? 0 : BATCH_SYMS + 1;
+		if (odd == 7 && cpu)
+			ev[i].cpu_ns = (int64_t)(r >> 40) % now;
+	}
+}
+
+/* Passes on n begins and ends of one track. */
+static void pass_edges(struct tw_sink *s, const struct tw_event *ev, size_t n)
+{
+	int64_t ts_ns[BATCHED];
+	int64_t cpu_ns[BATCHED];
+	uint32_t syms_2[BATCHED];
+	const struct tw_edge_batch edges = {.ts_ns = ts_ns,
+	        .cpu_ns = ev->cpu_ns < 0 ? NULL : cpu_ns,
+	        .syms_2 = syms_2,
+	        .n = n,
+	        .track = ev->track,
+	        .record_bytes = 1,
+	        .offset = ev->offset,
+	        .end = TW_EV_END_EARLIER,
+	        .end_dur_ns = 1};
+
+	for (size_t i = 0; i < n; i++) {
+		ts_ns[i] = ev[i].ts_ns;
+		cpu_ns[i] = ev[i].cpu_ns;
+		syms_2[i] = 2 * ev[i].sym + (ev[i].kind != TW_EV_BEGIN);
+	}
+	assert_int_equal(s->ops->edges(s, &edges, NULL), TW_OK);
+}
+
+/* in_runs: up to BATCH of a track together. */
+static void report_edges(
+        struct reported *ret, const struct tw_event *ev, uint64_t max_slices, bool in_runs)
+{
+	struct tw_limits limits = tw_limits_default();
+	struct tw_builder *b;
+	struct tw_sink *s;
+
+	limits.max_slices = max_slices;
+	b = tw_builder_new(&limits);
+	s = tw_builder_sink(b);
+	for (uint32_t i = 1; i <= BATCH_TRACKS; i++)
+		assert_int_equal(s->ops->track(s, 1, i, TW_TID_FULL), i);
+	for (uint32_t i = 1; i <= BATCH_SYMS; i++)
+		assert_int_equal(s->ops->method(s, i), i);
+	for (size_t i = 0, n; i < BATCHED; i += n) {
+		for (n = 1; in_runs && (i + n) % BATCH && i + n < BATCHED &&
+		            ev[i + n].track == ev[i].track;
+		        n++)
+			;
+		if (in_runs)
+			pass_edges(s, ev + i, n);
+		else
+			assert_int_equal(s->ops->events(s, ev + i, 1, NULL), TW_OK);
+	}
+	reported_init(ret);
+	assert_int_equal(tw_builder_write(b, &ret->out, NULL), TW_OK);
+	assert_null(tw_builder_free(b));
+}
+
+/* Begins and ends that are passed on together give the same trace as one by one. */
+static void test_edges(void **state)
+{
+	static struct tw_event ev[BATCHED];
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		const uint64_t max_slices = seed % 4 ? BATCHED : BATCHED / 3;
+		struct reported single;
+		struct reported together;
+
+		draw_edges(ev, seed);
+		report_edges(&single, ev, max_slices, false);
+		report_edges(&together, ev, max_slices, true);
+		assert_true(tw_str_eq(tw_buf_str(&single.bytes), tw_buf_str(&together.bytes)));
+		reported_done(&single);
+		reported_done(&together);
+	}
+}
+
 /* --- large threads: chunks and mip levels --- */
 
 static void is_forest(const struct tw_slice *s, size_t n)
@@ -875,6 +1002,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_impossible),
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_edges),
         cmocka_unit_test(test_large),
 };
 
