@@ -208,6 +208,7 @@ static void record_steps(const struct tw_buf *file)
 	size_t depth = 0;
 
 	ops.events = record_events;
+	ops.edges = NULL;
 	ops.track = record_track;
 	ops.method = record_method;
 	decode(file, &sink, a);

@@ -162,6 +162,9 @@ struct tw_art {
 	int64_t interval_ns; /* of samples; 0: every call was recorded */
 	unsigned n_batch;
 	struct tw_event batch[TW_ART_BATCH];
+	/* of records that are passed on together (struct tw_edge_batch) */
+	int64_t edge_ns[TW_ART_BATCH], edge_cpu_ns[TW_ART_BATCH];
+	uint32_t edge_syms_2[TW_ART_BATCH];
 };
 
 /* art.c */
@@ -212,6 +215,8 @@ void tw_art_name_method(
 /* Corrects times that fall in *call. */
 enum tw_status tw_art_event(
         struct tw_art *s, struct tw_art_thread *t, struct tw_art_call *call, struct tw_err *err);
+/* Passes on begins and ends after the events before them. */
+enum tw_status tw_art_edges(struct tw_art *s, struct tw_edge_batch *edges, struct tw_err *err);
 enum tw_status tw_art_table_finish(struct tw_art *s, struct tw_err *err);
 
 /* art_record.c */

@@ -120,21 +120,18 @@ static uint64_t least_reading(uint32_t last, int64_t high, int64_t last_ns)
 }
 
 /* read_run for records with these times. */
-static inline size_t read_run_of(
-        struct tw_art *s, const uint8_t *p, size_t n, uint64_t offset, enum times times)
+static inline size_t read_run_of(struct tw_art *s, const uint8_t *p, size_t n, enum times times)
 {
 	struct tw_art_thread *t = s->last_thread;
 	const struct tw_art_thread was = *t;
-	const int64_t unit_ns = s->unit_ns;
 	const size_t bytes = s->record_bytes;
 	const bool has_wall = times != TIMES_CPU;
 	const bool has_cpu = times != TIMES_WALL;
-	struct tw_event *ev = &s->batch[s->n_batch];
 	uint64_t wall = least_reading(was.raw_wall, was.high_wall, was.last_ns);
 	uint64_t cpu = least_reading(was.raw_cpu, was.high_cpu, was.last_cpu_ns);
 	size_t i = 0;
 
-	for (; i < n; i++, p += bytes, offset += bytes) {
+	for (; i < n; i++, p += bytes) {
 		const uint32_t word = tw_u32le(p + 2);
 		const struct tw_art_symbol *known = tw_art_symbol_of(s, word);
 		const uint32_t next_cpu = has_cpu ? tw_u32le(p + 6) : 0;
@@ -147,49 +144,54 @@ static inline size_t read_run_of(
 			break;
 		wall = next_wall;
 		cpu = next_cpu;
-		ev[i].cpu_ns = has_cpu ? (was.high_cpu + next_cpu) * 1000 : -1;
-		ev[i].ts_ns = has_wall ? (was.high_wall + next_wall) * 1000 : ev[i].cpu_ns;
-		ev[i].dur_ns = unit_ns;
-		ev[i].offset = offset;
-		ev[i].track = was.track;
-		ev[i].sym = known->sym;
-		/* without a branch, as enters and exits alternate at random */
-		ev[i].kind = TW_EV_BEGIN + (word & 1) * (TW_EV_END_EARLIER - TW_EV_BEGIN);
-		ev[i].any_order = false;
+		if (has_cpu)
+			s->edge_cpu_ns[i] = (was.high_cpu + next_cpu) * 1000;
+		if (has_wall)
+			s->edge_ns[i] = (was.high_wall + next_wall) * 1000;
+		s->edge_syms_2[i] = known->sym << 1 | (word & 1);
 	}
 	if (i == 0)
 		return 0;
-	t->last_ns = ev[i - 1].ts_ns;
+	t->last_ns = (has_wall ? s->edge_ns : s->edge_cpu_ns)[i - 1];
 	if (has_wall)
 		t->raw_wall = (uint32_t)wall;
 	if (has_cpu) {
 		t->raw_cpu = (uint32_t)cpu;
-		t->last_cpu_ns = ev[i - 1].cpu_ns;
+		t->last_cpu_ns = s->edge_cpu_ns[i - 1];
 	}
 	return i;
 }
 
-/* Reads the leading records that need no special case, as nearly all: of the thread of the record
- * before them, of methods in use, with times that do not fall.  Returns their bytes. */
-static size_t read_run(struct tw_art *s, const uint8_t *p, size_t n, uint64_t offset)
+/* Reads and passes on the leading records that need no special case, as nearly all: of the thread
+ * of the record before them, of methods in use, with times that do not fall.  *ret_used: their
+ * bytes. */
+static enum tw_status read_run(struct tw_art *s, const uint8_t *p, size_t n, uint64_t offset,
+        size_t *ret_used, struct tw_err *err)
 {
 	const struct tw_art_thread *t = s->last_thread;
-	const size_t most = TW_ART_BATCH - 1 - s->n_batch;
 	const enum times times = times_of(s);
-	size_t run = n / s->record_bytes < most ? n / s->record_bytes : most;
+	struct tw_edge_batch run = {.ts_ns = times == TIMES_CPU ? s->edge_cpu_ns : s->edge_ns,
+	        .cpu_ns = times == TIMES_WALL ? NULL : s->edge_cpu_ns,
+	        .syms_2 = s->edge_syms_2,
+	        .n = n / s->record_bytes < TW_ART_BATCH ? n / s->record_bytes : TW_ART_BATCH,
+	        .record_bytes = (uint32_t)s->record_bytes,
+	        .offset = offset,
+	        .end_dur_ns = s->unit_ns};
 
+	*ret_used = 0;
 	if (!t || !t->seen || !t->track || s->version == 1 || s->n_examined < TW_ART_GAPS)
-		return 0;
+		return TW_OK;
+	run.track = t->track;
 	if (times == TIMES_BOTH)
-		run = read_run_of(s, p, run, offset, TIMES_BOTH);
+		run.n = read_run_of(s, p, run.n, TIMES_BOTH);
 	else if (times == TIMES_CPU)
-		run = read_run_of(s, p, run, offset, TIMES_CPU);
+		run.n = read_run_of(s, p, run.n, TIMES_CPU);
 	else
-		run = read_run_of(s, p, run, offset, TIMES_WALL);
-	s->n_batch += (unsigned)run;
-	s->events += run;
-	s->records += run;
-	return run * s->record_bytes;
+		run.n = read_run_of(s, p, run.n, TIMES_WALL);
+	s->events += run.n;
+	s->records += run.n;
+	*ret_used = run.n * s->record_bytes;
+	return run.n ? tw_art_edges(s, &run, err) : TW_OK;
 }
 
 /* Reads complete records.  Those of a stream end before a thread id of 0, which begins an item. */
@@ -198,12 +200,15 @@ static enum tw_status read_records(struct tw_art *s, const uint8_t *p, size_t n,
 {
 	enum tw_status st = TW_OK;
 	size_t at = 0;
+	size_t used;
 
 	while (st == TW_OK && n - at >= s->record_bytes && !(in_stream && tw_u16le(p + at) == 0)) {
 		st = read_record(s, p + at, s->offset + at, err);
 		at += s->record_bytes;
-		if (st == TW_OK)
-			at += read_run(s, p + at, n - at, s->offset + at);
+		if (st != TW_OK)
+			continue;
+		st = read_run(s, p + at, n - at, s->offset + at, &used, err);
+		at += used;
 	}
 	*ret_used = at;
 	return st;

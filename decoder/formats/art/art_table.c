@@ -317,6 +317,19 @@ enum tw_status tw_art_event(
 	return ++s->n_batch == TW_ART_BATCH ? flush(s, err) : TW_OK;
 }
 
+enum tw_status tw_art_edges(struct tw_art *s, struct tw_edge_batch *edges, struct tw_err *err)
+{
+	enum tw_status st = flush(s, err);
+
+	edges->end = s->interval_ns ? TW_EV_END : TW_EV_END_EARLIER;
+	if (st != TW_OK || s->sink->ops->edges)
+		return st == TW_OK ? s->sink->ops->edges(s->sink, edges, err) : st;
+	for (size_t i = 0; i < edges->n; i++)
+		s->batch[i] = tw_edge_batch_event(edges, i);
+	s->n_batch = (unsigned)edges->n;
+	return flush(s, err);
+}
+
 /* --- the end --- */
 
 static enum tw_status end_thread(
