@@ -18,18 +18,20 @@ struct tw_list {
 
 enum { TW_LIST_FIRST = 64 };
 
-/* Makes space for one item after the first n of *items, the caller's array, whose initial
- * capacity is `first`.  a: NULL if the caller frees the array (tw_mem_free).  False: out of
+/* Makes space for `want` items, the first n of which are in *items, the caller's array, whose
+ * capacity begins at `first`.  a: NULL if the caller frees the array (tw_mem_free).  False: out of
  * memory; nothing changed. */
-static inline bool tw_list_grow(
-        struct tw_arena *a, void **items, size_t n, uint32_t *cap, size_t size, uint32_t first)
+static inline bool tw_list_reserve(struct tw_arena *a, void **items, size_t n, size_t want,
+        uint32_t *cap, size_t size, uint32_t first)
 {
-	const uint32_t wider = *cap ? *cap * 2 : first;
+	uint64_t wider = *cap ? *cap : first;
 	void *p;
 
-	if (n < *cap)
+	if (want <= *cap)
 		return true;
-	if (wider <= *cap)
+	while (wider < want)
+		wider *= 2;
+	if (wider > UINT32_MAX)
 		return false;
 	p = a ? tw_arena_alloc(a, wider, size) : tw_mem_resize(*items, wider, size);
 	if (!p)
@@ -37,20 +39,39 @@ static inline bool tw_list_grow(
 	if (a && n)
 		memcpy(p, *items, n * size);
 	*items = p;
-	*cap = wider;
+	*cap = (uint32_t)wider;
 	return true;
 }
+#define TW_RESERVE_FROM(first, a, items, n, want, cap)                                             \
+	tw_list_reserve((a), (void **)&(items), (n), (want), &(cap), sizeof *(items), (first))
 #define TW_GROW_FROM(first, a, items, n, cap)                                                      \
-	tw_list_grow((a), (void **)&(items), (n), &(cap), sizeof *(items), (first))
-#define TW_GROW(a, items, n, cap)  TW_GROW_FROM(TW_LIST_FIRST, a, items, n, cap)
-#define TW_GROW_MEM(items, n, cap) TW_GROW_FROM(16, NULL, items, n, cap)
+	TW_RESERVE_FROM(first, a, items, n, (size_t)(n) + 1, cap)
+#define TW_RESERVE(a, items, n, want, cap) TW_RESERVE_FROM(TW_LIST_FIRST, a, items, n, want, cap)
+#define TW_GROW(a, items, n, cap)          TW_GROW_FROM(TW_LIST_FIRST, a, items, n, cap)
+#define TW_GROW_MEM(items, n, cap)         TW_GROW_FROM(16, NULL, items, n, cap)
 
 /* A new last item, uninitialised; NULL: out of memory.  Items have one size per list. */
 static inline void *tw_list_add(struct tw_list *l, struct tw_arena *a, size_t size)
 {
-	if (!tw_list_grow(a, &l->items, l->n, &l->cap, size, TW_LIST_FIRST))
+	if (!tw_list_reserve(a, &l->items, l->n, l->n + (size_t)1, &l->cap, size, TW_LIST_FIRST))
 		return NULL;
 	return (char *)l->items + (size_t)l->n++ * size;
+}
+
+struct tw_bytes {
+	uint8_t *data;
+	uint32_t n, cap;
+};
+
+/* Appends n bytes.  False: out of memory. */
+static inline bool tw_bytes_add(struct tw_bytes *b, struct tw_arena *a, const uint8_t *p, size_t n)
+{
+	if (!TW_RESERVE_FROM(4096, a, b->data, b->n, b->n + n, b->cap))
+		return false;
+	if (n)
+		memcpy(b->data + b->n, p, n);
+	b->n += (uint32_t)n;
+	return true;
 }
 
 #endif

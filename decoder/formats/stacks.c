@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "decoder/base/list.h"
+
 enum { BATCH = 256, GAP_INTERVALS = 4 };
 
 #define MAX_TIME_NS ((int64_t)1 << 61)
@@ -107,25 +109,6 @@ static struct stack *stack_of(struct tw_stacks *s, uint32_t track)
 	return &s->stacks[*slot - 1];
 }
 
-static bool reserve(struct tw_stacks *s, struct stack *k, uint32_t n)
-{
-	uint32_t cap = k->cap ? k->cap * 2 : 64;
-	uint32_t *syms;
-
-	if (n <= k->cap)
-		return true;
-	while (cap < n)
-		cap *= 2;
-	syms = tw_arena_alloc(s->arena, cap, sizeof *syms);
-	if (!syms)
-		return false;
-	if (k->n)
-		memcpy(syms, k->syms, k->n * sizeof *syms);
-	k->syms = syms;
-	k->cap = cap;
-	return true;
-}
-
 /* Ends the calls above the first `keep` frames. */
 static enum tw_status leave(struct tw_stacks *s, struct stack *k, uint32_t keep, int64_t at_ns,
         uint64_t offset, struct tw_err *err)
@@ -211,7 +194,7 @@ enum tw_status tw_stacks_add(
 		return TW_OK;
 	}
 	n = within_depth(s, sample);
-	if (!reserve(s, k, n))
+	if (!TW_RESERVE(s->arena, k->syms, k->n, n, k->cap))
 		return tw_oom(err);
 	if (sample->continued || !after_gap(s, k, sample->ts_ns)) {
 		s->followed |= sample->ts_ns > k->last_ns && k->last_ns != INT64_MIN;

@@ -499,24 +499,13 @@ static void add_all_grown(
 	}
 }
 
-/* The path is long enough for each node of the tree, as the tree is read by it. */
-static bool deepen_path(struct tw_tree_builder *b, uint32_t cap)
-{
-	uint32_t *path = cap > b->cap_path ? tw_mem_resize(b->path, cap, sizeof *path) : b->path;
-
-	if (!path)
-		return false;
-	b->path = path;
-	b->cap_path = cap > b->cap_path ? cap : b->cap_path;
-	return true;
-}
-
 enum tw_status tw_tree_builder_add_grown(
         struct tw_tree_builder *b, const struct tw_tree_builder *from)
 {
 	uint32_t *node_of = tw_mem_alloc(from->n, sizeof *node_of);
 
-	if (!node_of || !deepen_path(b, from->cap_path)) {
+	/* the tree is read by a path of its own depth */
+	if (!node_of || !TW_RESERVE(NULL, b->path, 0, from->cap_path, b->cap_path)) {
 		tw_mem_free(node_of);
 		return b->status = TW_NOMEM;
 	}

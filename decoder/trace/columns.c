@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "decoder/base/arena.h"
+#include "decoder/base/list.h"
 #include "decoder/trace/columns_internal.h"
 
 struct tw_chunk_level {         /* of an open slice */
@@ -195,25 +195,11 @@ ALWAYS void close_parent(
 	l->slice->dur_ns = (int64_t)(h->now - (uint64_t)l->slice->start_ns);
 }
 
-static bool reserve_levels(struct tw_chunk *c, size_t want)
-{
-	struct tw_chunk_level *p;
-
-	if (want <= c->cap_levels)
-		return true;
-	p = tw_mem_resize(c->levels, 2 * want, sizeof *p);
-	if (!p)
-		return false;
-	c->levels = p;
-	c->cap_levels = 2 * want;
-	return true;
-}
-
 static enum tw_status read_open(struct reader *r, uint64_t start)
 {
 	struct tw_chunk *c = r->chunk;
 
-	if (!reserve_levels(c, c->n_open + 64))
+	if (!TW_RESERVE_FROM(128, NULL, c->levels, 0, c->n_open + 64, c->cap_levels))
 		return TW_NOMEM;
 	c->levels[0] = (struct tw_chunk_level){.other = TW_NO_PARENT * TW_OTHER_HASH};
 	for (size_t i = 0; i < c->n_open; i++) {
@@ -299,7 +285,7 @@ static enum tw_status read_slices(struct reader *r, struct hot *io)
 			}
 		}
 		if (top > most) {
-			if (!reserve_levels(c, depth + 2))
+			if (!TW_RESERVE_FROM(128, NULL, c->levels, 0, depth + 2, c->cap_levels))
 				return TW_NOMEM;
 			top = &c->levels[depth];
 			most = &c->levels[c->cap_levels - 2];

@@ -68,7 +68,7 @@ struct tw_chunk { /* decoded; owns its arrays */
 	struct tw_slice *slices;
 	size_t cap_open, cap; /* capacity of the arrays, which later decodes reuse */
 	struct tw_chunk_level *levels;
-	size_t cap_levels;
+	uint32_t cap_levels;
 };
 
 void tw_chunk_init(struct tw_chunk *c);

@@ -345,7 +345,8 @@ static enum tw_status read_list(struct tw_cat_query *q, struct tw_cat_list *l, s
 	enum tw_status st = TW_OK;
 
 	while (st == TW_OK && l->n < l->limit && tw_cat_row(q))
-		if (!tw_list_grow(l->arena, &l->rows, l->n, &l->cap, l->row_bytes, LIST_FIRST) ||
+		if (!tw_list_reserve(l->arena, &l->rows, l->n, l->n + (size_t)1, &l->cap,
+		            l->row_bytes, LIST_FIRST) ||
 		        !read_listed(q, l, (char *)l->rows + l->n++ * l->row_bytes))
 			st = tw_oom(err);
 	return tw_cat_close_after(q, st, err);

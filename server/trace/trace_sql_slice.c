@@ -6,6 +6,7 @@
  * earlier chunks, only if a query uses parent_id after a skip.
  */
 
+#include "decoder/base/list.h"
 #include "server/trace/trace_sql_internal.h"
 
 enum { PLAN_THREAD = 1, PLAN_FROM = 2, PLAN_TO = 4, PLAN_PARENT = 8 };
@@ -24,7 +25,7 @@ struct scan {
 	struct tw_chunk chunk;
 	size_t at;
 	int64_t *stack; /* ids of the enclosing calls, by depth */
-	size_t cap_stack;
+	uint32_t cap_stack;
 	bool done;
 };
 
@@ -95,20 +96,6 @@ static int slice_close(sqlite3_vtab_cursor *c)
 	return SQLITE_OK;
 }
 
-static bool reserve_stack(struct scan *s, size_t levels)
-{
-	int64_t *p;
-
-	if (levels <= s->cap_stack)
-		return true;
-	p = tw_mem_resize(s->stack, levels * 2, sizeof *p);
-	if (!p)
-		return false;
-	s->stack = p;
-	s->cap_stack = levels * 2;
-	return true;
-}
-
 /* Finds the ids of the calls open at the start of `row`: the last earlier slice at each depth. */
 static int find_open(struct scan *s, uint32_t row, size_t n_open, int64_t base)
 {
@@ -116,7 +103,7 @@ static int find_open(struct scan *s, uint32_t row, size_t n_open, int64_t base)
 	size_t missing = n_open;
 	struct tw_err err;
 
-	if (!reserve_stack(s, n_open + 1))
+	if (!TW_RESERVE(NULL, s->stack, 0, n_open + 1, s->cap_stack))
 		return SQLITE_NOMEM;
 	tw_chunk_init(&earlier);
 	while (missing > 0 && row > 0) {
@@ -193,7 +180,7 @@ static void note_parent(struct scan *s)
 {
 	uint32_t depth = s->chunk.slices[s->at].depth;
 
-	if (s->parents && reserve_stack(s, (size_t)depth + 1))
+	if (s->parents && TW_RESERVE(NULL, s->stack, 0, (size_t)depth + 1, s->cap_stack))
 		s->stack[depth] = s->chunk_base + (int64_t)s->at;
 }
 

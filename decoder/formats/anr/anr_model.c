@@ -12,7 +12,8 @@ enum { FIRST_CAP = 64, MODULE_BYTES = 200, NATIVE_NAME_BYTES = 300 };
 /* Makes space for one more in *list; false if memory is short. */
 static bool grow(struct tw_anr *m, void **list, uint32_t n, uint32_t *cap, size_t size)
 {
-	const bool grown = tw_list_grow(m->arena, list, n, cap, size, TW_LIST_FIRST);
+	const bool grown =
+	        tw_list_reserve(m->arena, list, n, n + (size_t)1, cap, size, TW_LIST_FIRST);
 
 	m->no_memory = m->no_memory || !grown;
 	return grown;

@@ -22,7 +22,7 @@
 
 #include <string.h>
 
-enum { LINE_MAX_BYTES = 64 << 10, FIRST_HOLD = 4096 };
+enum { LINE_MAX_BYTES = 64 << 10 };
 
 static int probe_lead(const uint8_t *head, size_t len)
 {
@@ -164,34 +164,13 @@ static const tw_art_step steps[] = {
         [TW_ART_LOST] = lost_step,
 };
 
-/* Makes space for `more` bytes after the buffered ones. */
-static bool reserve(struct tw_art *s, size_t more)
-{
-	size_t need = s->n_hold + more;
-	size_t cap = s->cap_hold ? s->cap_hold : FIRST_HOLD;
-	uint8_t *hold;
-
-	if (need <= s->cap_hold)
-		return true;
-	while (cap < need)
-		cap *= 2;
-	hold = tw_arena_alloc(s->arena, cap, 1);
-	if (!hold)
-		return false;
-	if (s->n_hold)
-		memcpy(hold, s->hold, s->n_hold);
-	s->hold = hold;
-	s->cap_hold = cap;
-	return true;
-}
-
 /* Number of the n bytes at p that belong to the buffered item. */
 static size_t missing(const struct tw_art *s, const uint8_t *p, size_t n)
 {
-	size_t take = s->want - s->n_hold;
+	size_t take = s->want - s->hold.n;
 
 	if (s->state == TW_ART_TEXT) { /* up to the end of the line, within the limit of a line */
-		size_t room = (size_t)LINE_MAX_BYTES + 1 - s->n_hold;
+		size_t room = (size_t)LINE_MAX_BYTES + 1 - s->hold.n;
 		const uint8_t *end = memchr(p, '\n', n < room ? n : room);
 
 		take = end ? (size_t)(end - p) + 1 : room;
@@ -205,18 +184,16 @@ static enum tw_status push_held(struct tw_art *s, const uint8_t **p, size_t *n, 
 	size_t used = 0;
 	enum tw_status st;
 
-	if (!reserve(s, take))
+	if (!tw_bytes_add(&s->hold, s->arena, *p, take))
 		return tw_oom(err);
-	memcpy(s->hold + s->n_hold, *p, take);
-	s->n_hold += take;
 	*p += take;
 	*n -= take;
-	if (s->n_hold < s->want)
+	if (s->hold.n < s->want)
 		return TW_OK;
-	st = steps[s->state](s, s->hold, s->n_hold, &used, err);
+	st = steps[s->state](s, s->hold.data, s->hold.n, &used, err);
 	if (used) { /* completely: a step receives at most s->want bytes */
 		s->offset += used;
-		s->n_hold = 0;
+		s->hold.n = 0;
 	}
 	return st;
 }
@@ -230,10 +207,9 @@ static enum tw_status push_direct(
 	if (st != TW_OK)
 		return st;
 	if (used == 0) {
-		if (!reserve(s, *n))
+		if (!tw_bytes_add(&s->hold, s->arena, *p, *n))
 			return tw_oom(err);
-		memcpy(s->hold, *p, *n);
-		s->n_hold = used = *n;
+		used = *n;
 	} else {
 		s->offset += used;
 	}
@@ -253,7 +229,7 @@ static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_er
 		s->version = *p == 3 ? 6 : 0;
 	}
 	while (st == TW_OK && n)
-		st = s->n_hold ? push_held(s, &p, &n, err) : push_direct(s, &p, &n, err);
+		st = s->hold.n ? push_held(s, &p, &n, err) : push_direct(s, &p, &n, err);
 	if (st == TW_OK && s->no_memory)
 		st = tw_oom(err);
 	return st;
@@ -278,18 +254,18 @@ static bool ends_early(const struct tw_art *s)
 
 	return open || s->state == TW_ART_TEXT || s->state == TW_ART_CALLS ||
 	       (s->state == TW_ART_EARLY && !s->early.may_end) ||
-	       (s->n_hold && !all_blank(s->hold, s->n_hold));
+	       (s->hold.n && !all_blank(s->hold.data, s->hold.n));
 }
 
 static enum tw_status finish_held(struct tw_art *s, bool cut, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
-	if (s->state == TW_ART_PACKETS && s->n_hold)
-		st = tw_art_packet_cut(s, s->hold, s->n_hold, err);
+	if (s->state == TW_ART_PACKETS && s->hold.n)
+		st = tw_art_packet_cut(s, s->hold.data, s->hold.n, err);
 	if (!cut && ends_early(s))
 		tw_art_repair(s, TW_REPAIR_input_truncated, s->offset);
-	else if (s->n_hold && s->state == TW_ART_RECORDS)
+	else if (s->hold.n && s->state == TW_ART_RECORDS)
 		tw_art_repair(s, TW_REPAIR_trailing_data, s->offset);
 	if (s->records < s->declared_records)
 		s->sink->ops->repair(s->sink, TW_REPAIR_records_missing, s->offset,
@@ -304,7 +280,7 @@ static enum tw_status nothing(const struct tw_art *s, struct tw_err *err)
 		        "the ART trace ends before *end, in its header text");
 	if (!s->has_lead && s->version != 6)
 		return tw_fail_at(err, TW_CORRUPT, s->offset,
-		        "an ART header has %d bytes, this file only %zu", TW_ART_HEADER, s->n_hold);
+		        "an ART header has %d bytes, this file only %u", TW_ART_HEADER, s->hold.n);
 	return tw_fail_at(err, TW_CORRUPT, s->offset, "no readable record");
 }
 

@@ -11,6 +11,7 @@
 #ifndef TW_ART_INTERNAL_H
 #define TW_ART_INTERNAL_H
 
+#include "decoder/base/list.h"
 #include "decoder/formats/format.h"
 
 enum {
@@ -113,10 +114,9 @@ struct tw_art {
 	struct tw_limits limits;
 	enum tw_art_state state;
 	bool started, no_memory;
-	uint64_t offset; /* of the next unprocessed byte */
-	/* the beginning of an incomplete item */
-	uint8_t *hold;
-	size_t n_hold, cap_hold, want;
+	uint64_t offset;      /* of the next unprocessed byte */
+	struct tw_bytes hold; /* the beginning of an incomplete item */
+	size_t want;
 	bool long_line; /* the rest of a line that is too long is passed over */
 	uint64_t skip;  /* SKIP: bytes left */
 

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "decoder/base/list.h"
+
 enum {
 	FIRST_BYTES = 64 << 10,
 	DEPTH = 2048, /* jansson's limit */
@@ -23,23 +25,13 @@ void tw_json_text_init(
 enum tw_status tw_json_text_push(
         struct tw_json_text *t, const uint8_t *p, size_t n, struct tw_err *err)
 {
-	size_t cap = t->cap ? t->cap : FIRST_BYTES;
-
 	if (n > TW_JSON_MAX_BYTES - t->len)
 		return tw_fail_at(err, TW_TOO_LARGE, TW_JSON_MAX_BYTES,
 		        "a %s of more than %zu bytes", t->what, (size_t)TW_JSON_MAX_BYTES);
-	while (cap < t->len + n + DEPTH + 1) /* space to close open brackets */
-		cap *= 2;
-	if (cap != t->cap) {
-		char *data = tw_arena_alloc(t->arena, cap, 1);
-
-		if (!data)
-			return tw_fail(err, TW_NOMEM, "no memory for a %s", t->what);
-		if (t->len)
-			memcpy(data, t->data, t->len);
-		t->data = data;
-		t->cap = cap;
-	}
+	/* with space to close open brackets */
+	if (!TW_RESERVE_FROM(
+	            FIRST_BYTES, t->arena, t->data, t->len, t->len + n + DEPTH + 1, t->cap))
+		return tw_fail(err, TW_NOMEM, "no memory for a %s", t->what);
 	memcpy(t->data + t->len, p, n);
 	t->len += n;
 	return TW_OK;

@@ -27,7 +27,8 @@ struct tw_json_text {
 	struct tw_sink *sink;
 	const char *what; /* "Sentry profile": for error messages */
 	char *data;
-	size_t len, cap;
+	size_t len;
+	uint32_t cap;
 	size_t at;  /* of the next document */
 	bool clean; /* UTF-8 */
 	struct tw_json_scan *scan;

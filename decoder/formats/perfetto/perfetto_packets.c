@@ -18,7 +18,6 @@
 
 enum {
 	WINDOW_BYTES = 256 << 10,
-	FIRST_BYTES = 4096,
 	MAX_FIELDS = 64, /* of a packet being searched for */
 	MAX_FIELD = 1023,
 	MIN_CUT_HEAD = 16,
@@ -149,61 +148,25 @@ bool tw_perfetto_packets_begin(const uint8_t *p, size_t n)
 
 /* --- framing --- */
 
-static bool append(struct tw_arena *a, uint8_t **p, size_t len, size_t *cap, size_t more)
-{
-	size_t want = *cap ? *cap : FIRST_BYTES;
-	uint8_t *q;
-
-	if (more <= *cap - len)
-		return true;
-	while (want - len < more)
-		want *= 2; /* at most twice the longest packet */
-	q = tw_arena_alloc(a, want, 1);
-	if (!q)
-		return false;
-	if (len)
-		memcpy(q, *p, len);
-	*p = q;
-	*cap = want;
-	return true;
-}
-
-static bool hold(struct tw_perfetto_packets *s, const uint8_t *p, size_t n)
-{
-	if (!append(s->arena, &s->held, s->n_held, &s->cap_held, n))
-		return false;
-	memcpy(s->held + s->n_held, p, n);
-	s->n_held += n;
-	return true;
-}
-
 static bool enqueue(struct tw_perfetto_packets *s, const uint8_t *p, size_t n)
 {
 	if (s->at_queue)
-		memmove(s->queue, s->queue + s->at_queue, s->n_queue - s->at_queue);
-	s->n_queue -= s->at_queue;
+		memmove(s->queue.data, s->queue.data + s->at_queue, s->queue.n - s->at_queue);
+	s->queue.n -= s->at_queue;
 	s->at_queue = 0;
-	if (!append(s->arena, &s->queue, s->n_queue, &s->cap_queue, n))
-		return false;
-	memcpy(s->queue + s->n_queue, p, n);
-	s->n_queue += n;
-	return true;
+	return tw_bytes_add(&s->queue, s->arena, p, n);
 }
 
 /* Queues the buffered bytes to be processed again.  The queue must be empty. */
 static void read_again(struct tw_perfetto_packets *s)
 {
-	uint8_t *queue = s->queue;
-	size_t cap = s->cap_queue;
+	const struct tw_bytes queue = s->queue;
 
 	s->queue = s->held;
-	s->n_queue = s->n_held;
-	s->cap_queue = s->cap_held;
 	s->at_queue = 0;
 	s->held = queue;
-	s->cap_held = cap;
-	s->n_held = 0;
-	s->offset -= s->n_queue;
+	s->held.n = 0;
+	s->offset -= s->queue.n;
 	s->state = TW_PERFETTO_LOST;
 }
 
@@ -216,26 +179,26 @@ static enum tw_status emit_packet(struct tw_perfetto_packets *s, const uint8_t *
 	enum tw_status st = n ? s->each(s->arg, &piece, &damaged, err) : TW_OK;
 
 	s->state = damaged ? TW_PERFETTO_LOST : TW_PERFETTO_TAG;
-	if (damaged && s->n_held)
+	if (damaged && s->held.n)
 		read_again(s);
 	else if (damaged)
 		*ret_used = 0;
-	s->n_held = 0;
+	s->held.n = 0;
 	return st;
 }
 
 static enum tw_status read_body(struct tw_perfetto_packets *s, const uint8_t *p, size_t n,
         size_t *ret_used, struct tw_err *err)
 {
-	size_t want = (size_t)s->length - s->n_held;
+	size_t want = (size_t)s->length - s->held.n;
 	size_t take = n < want ? n : want;
 
 	*ret_used = take;
-	if (s->n_held == 0 && take == want)
+	if (s->held.n == 0 && take == want)
 		return emit_packet(s, p, take, ret_used, err);
-	if (take && !hold(s, p, take))
+	if (take && !tw_bytes_add(&s->held, s->arena, p, take))
 		return tw_oom(err);
-	return take == want ? emit_packet(s, s->held, s->n_held, ret_used, err) : TW_OK;
+	return take == want ? emit_packet(s, s->held.data, s->held.n, ret_used, err) : TW_OK;
 }
 
 static void lose_framing(struct tw_perfetto_packets *s, enum tw_repair what)
@@ -308,7 +271,7 @@ static enum tw_status frame(struct tw_perfetto_packets *s, const uint8_t *p, siz
 
 static size_t queued(const struct tw_perfetto_packets *s)
 {
-	return s->n_queue - s->at_queue;
+	return s->queue.n - s->at_queue;
 }
 
 /* Call when the window is full, or contains all remaining bytes. */
@@ -317,12 +280,12 @@ static void search(struct tw_perfetto_packets *s)
 	bool last = queued(s) < WINDOW_BYTES;
 	size_t n = last ? queued(s) : WINDOW_BYTES;
 	size_t tried = last ? n : WINDOW_BYTES / 2;
-	const uint8_t *p = s->queue + s->at_queue;
+	const uint8_t *p = s->queue.data + s->at_queue;
 	size_t at = 0;
 
 	while (at < tried && !is_chain(p + at, n - at, last))
 		at++;
-	s->at_queue += at;
+	s->at_queue += (uint32_t)at;
 	s->offset += at;
 	if (at < tried)
 		s->state = TW_PERFETTO_TAG;
@@ -337,8 +300,8 @@ static enum tw_status read_queue(struct tw_perfetto_packets *s, bool over, struc
 		size_t used = 0;
 
 		if (s->state != TW_PERFETTO_LOST) {
-			st = frame(s, s->queue + s->at_queue, queued(s), &used, err);
-			s->at_queue += used;
+			st = frame(s, s->queue.data + s->at_queue, queued(s), &used, err);
+			s->at_queue += (uint32_t)used;
 		} else if (queued(s) >= WINDOW_BYTES || over) {
 			search(s);
 		} else {
@@ -380,7 +343,7 @@ enum tw_status tw_perfetto_packets_finish(struct tw_perfetto_packets *s, struct 
 	/* a truncated packet may have a wrong length, and contain others */
 	while (st == TW_OK && s->state == TW_PERFETTO_BODY) {
 		repair(s, TW_REPAIR_input_truncated, s->start);
-		if (s->n_held == 0)
+		if (s->held.n == 0)
 			break;
 		read_again(s);
 		st = read_queue(s, true, err);
@@ -388,6 +351,6 @@ enum tw_status tw_perfetto_packets_finish(struct tw_perfetto_packets *s, struct 
 	if (s->state == TW_PERFETTO_LENGTH)
 		repair(s, TW_REPAIR_input_truncated, s->start);
 	s->state = TW_PERFETTO_TAG;
-	s->n_held = s->n_queue = s->at_queue = 0;
+	s->held.n = s->queue.n = s->at_queue = 0;
 	return st;
 }

@@ -9,7 +9,7 @@
 #ifndef TW_PERFETTO_PACKETS_H
 #define TW_PERFETTO_PACKETS_H
 
-#include "decoder/base/arena.h"
+#include "decoder/base/list.h"
 #include "decoder/base/pbread.h"
 #include "decoder/formats/sink.h"
 
@@ -45,10 +45,9 @@ struct tw_perfetto_packets {
 	                         * packet */
 	uint64_t length;
 	unsigned shift;
-	uint8_t *held; /* the beginning of an incomplete packet */
-	size_t n_held, cap_held;
-	uint8_t *queue; /* bytes to process before those pushed next */
-	size_t n_queue, at_queue, cap_queue;
+	struct tw_bytes held;  /* the beginning of an incomplete packet */
+	struct tw_bytes queue; /* bytes to process before those pushed next */
+	uint32_t at_queue;
 };
 
 void tw_perfetto_packets_init(struct tw_perfetto_packets *s, struct tw_arena *a,

@@ -23,7 +23,6 @@
 
 #include "decoder/base/list.h"
 #include "decoder/base/pbread.h"
-#include "decoder/base/whole.h"
 #include "decoder/formats/format.h"
 #include "decoder/formats/sampled/sums.h"
 
@@ -37,7 +36,7 @@ struct otlp {
 	struct tw_sink *sink;
 	struct tw_arena *arena;
 	struct tw_sums sums;
-	struct tw_whole input;
+	struct tw_bytes input;
 	struct tw_list tables[TABLES]; /* struct tw_pb; of strings their bytes */
 	uint32_t *syms;                /* of each function, once it is known; 0 is none */
 	bool has_type;
@@ -145,7 +144,7 @@ static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_er
 	if (n > MAX_BYTES - s->input.n)
 		return tw_fail_at(err, TW_TOO_LARGE, s->input.n,
 		        "an OpenTelemetry profile of more than %d MiB", MAX_BYTES >> 20);
-	return tw_whole_push(&s->input, s->arena, p, n) ? TW_OK : tw_oom(err);
+	return tw_bytes_add(&s->input, s->arena, p, n) ? TW_OK : tw_oom(err);
 }
 
 static enum tw_status read_dictionary(struct otlp *s, struct tw_pb m, struct tw_err *err)

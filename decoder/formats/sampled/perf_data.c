@@ -25,7 +25,6 @@
 #include "decoder/base/hash.h"
 #include "decoder/base/list.h"
 #include "decoder/base/order.h"
-#include "decoder/base/whole.h"
 #include "decoder/formats/format.h"
 #include "decoder/formats/sampled/perf_maps.h"
 #include "decoder/formats/sampled/samples.h"
@@ -142,7 +141,7 @@ struct perf_data {
 	struct tw_limits limits;
 	struct tw_samples *samples;
 	struct tw_perf_maps *maps;
-	struct tw_whole input, unpacked;
+	struct tw_bytes input, unpacked;
 	ZSTD_DStream *zstd;
 	struct attr attrs[MAX_ATTRS];
 	uint32_t n_attrs;
@@ -199,7 +198,7 @@ static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_er
 	if (n > MAX_BYTES - s->input.n)
 		return tw_fail_at(err, TW_TOO_LARGE, MAX_BYTES, "a perf.data of more than %d MiB",
 		        MAX_BYTES >> 20);
-	return tw_whole_push(&s->input, s->arena, p, n) ? TW_OK : tw_oom(err);
+	return tw_bytes_add(&s->input, s->arena, p, n) ? TW_OK : tw_oom(err);
 }
 
 /* --- bytes --- */
@@ -525,7 +524,7 @@ static enum tw_status unpack(struct perf_data *s, struct span b, struct tw_err *
 		                 s->unpacked.n / s->limits.max_ratio > s->input.n))
 			st = tw_fail_at(err, TW_TOO_LARGE, offset_in(s, b.p),
 			        "its records decompress to too much");
-		else if (!tw_whole_push(&s->unpacked, s->arena, out, to.pos))
+		else if (!tw_bytes_add(&s->unpacked, s->arena, out, to.pos))
 			st = tw_oom(err);
 		more = in.pos < in.size || to.pos == to.size;
 	}

@@ -324,8 +324,7 @@ enum tw_perf_added tw_perf_map_add(struct tw_perf_maps *m, const struct tw_perf_
 	if (!f)
 		return TW_PERF_NO_MEMORY;
 	/* one more for a map that is split */
-	if (!TW_GROW(m->arena, p->maps, p->n, p->cap) ||
-	        !TW_GROW(m->arena, p->maps, p->n + 1, p->cap))
+	if (!TW_RESERVE(m->arena, p->maps, p->n, p->n + 2, p->cap))
 		return TW_PERF_NO_MEMORY;
 	m->n_maps++;
 	p->maps[reserve_space(m, p, map->start, end)] =

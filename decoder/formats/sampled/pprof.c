@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/list.h"
 #include "decoder/base/order.h"
 #include "decoder/base/pbread.h"
-#include "decoder/base/whole.h"
 #include "decoder/formats/format.h"
 #include "decoder/formats/sampled/sums.h"
 
@@ -52,7 +52,7 @@ struct pprof {
 	struct tw_sink *sink;
 	struct tw_arena *arena;
 	struct tw_sums sums;
-	struct tw_whole input;
+	struct tw_bytes input;
 	struct table mappings, locations, functions;
 	struct tw_str *strings;
 	size_t n_strings;
@@ -113,7 +113,7 @@ static enum tw_status push(void *state, const uint8_t *p, size_t n, struct tw_er
 	if (n > MAX_BYTES - s->input.n)
 		return tw_fail_at(err, TW_TOO_LARGE, s->input.n,
 		        "a pprof profile of more than %d MiB", MAX_BYTES >> 20);
-	return tw_whole_push(&s->input, s->arena, p, n) ? TW_OK : tw_oom(err);
+	return tw_bytes_add(&s->input, s->arena, p, n) ? TW_OK : tw_oom(err);
 }
 
 static struct tw_str text(const struct pprof *s, uint64_t index)

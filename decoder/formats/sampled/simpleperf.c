@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "decoder/base/buf.h"
+#include "decoder/base/list.h"
 #include "decoder/base/pbread.h"
 #include "decoder/formats/format.h"
 #include "decoder/formats/sampled/perf_maps.h"
@@ -305,19 +306,6 @@ static void expect_head(struct simpleperf *s, uint32_t have)
 	s->record_offset = s->offset - have;
 }
 
-static enum tw_status reserve(struct simpleperf *s, struct tw_err *err)
-{
-	uint32_t cap = s->cap ? s->cap : FIRST_RECORD;
-
-	while (cap < s->size)
-		cap *= 2;
-	if (cap == s->cap)
-		return TW_OK;
-	s->record = tw_arena_alloc(s->arena, cap, 1);
-	s->cap = s->record ? cap : 0;
-	return s->record ? TW_OK : tw_oom(err);
-}
-
 /* Checks whether a record begins with the bytes in the head. Returns the number of further bytes
  * needed; 0: yes, and *ret_end is the end of its length; -1: no. */
 static int check_head(struct simpleperf *s, uint32_t *ret_end)
@@ -358,8 +346,8 @@ static enum tw_status open_record(struct simpleperf *s, uint32_t end, struct tw_
 {
 	uint32_t rest = s->n_head - end;
 
-	if (reserve(s, err) != TW_OK)
-		return TW_NOMEM;
+	if (!TW_RESERVE_FROM(FIRST_RECORD, s->arena, s->record, 0, s->size, s->cap))
+		return tw_oom(err);
 	s->searching = false;
 	s->state = IN_RECORD;
 	s->field = s->head[SIZE] >> 3;

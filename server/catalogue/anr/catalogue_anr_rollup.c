@@ -94,9 +94,7 @@ static struct tw_anr_rollup *sum_at(
 	tw_buf_printf(&key, "%d %d %zu %s", c->what, fine, strlen(name), name);
 	for (int i = 0; fine && i < DIMS; i++)
 		tw_buf_printf(&key, "%zu %s", strlen(d.texts[i]), d.texts[i]);
-	if (tw_list_grow(c->sums.arena, (void **)&c->of, c->sums.n, &c->cap, sizeof(struct sum *),
-	            TW_LIST_FIRST) &&
-	        tw_buf_status(&key) == TW_OK)
+	if (TW_GROW(c->sums.arena, c->of, c->sums.n, c->cap) && tw_buf_status(&key) == TW_OK)
 		t = tw_anr_rollups_at(&c->sums, tw_buf_str(&key));
 	tw_buf_done(&key);
 	if (t && c->sums.n > before && !begin_sum(c, t, name, &d, fine))

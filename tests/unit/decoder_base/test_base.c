@@ -278,12 +278,38 @@ static void test_lists_double(void **state)
 {
 	struct tw_arena *a = tw_arena_new(4 * 256 + 256);
 	uint32_t *items = NULL;
+	uint32_t few = 0;
 	uint32_t cap = 3u << 30;
 
 	(void)state;
 	check_growing(a);
 	check_growing(NULL);
+	assert_true(TW_RESERVE_FROM(8, NULL, items, 0, 20, few));
+	assert_int_equal(few, 32);
+	assert_true(TW_RESERVE_FROM(8, NULL, items, 30, 20, few));
+	assert_int_equal(few, 32);
+	tw_mem_free(items);
+	items = NULL;
 	assert_false(TW_GROW_MEM(items, cap, cap)); /* twice as many do not fit 32 bits */
+	tw_arena_free(a);
+}
+
+static void test_bytes(void **state)
+{
+	struct tw_arena *a = tw_arena_new(SIZE_MAX);
+	struct tw_bytes b = {0};
+	static uint8_t page[4096];
+
+	(void)state;
+	assert_true(tw_bytes_add(&b, a, NULL, 0));
+	page[4095] = 7;
+	for (int i = 0; i < 3; i++)
+		assert_true(tw_bytes_add(&b, a, page, sizeof page));
+	assert_int_equal(b.n, 3 * sizeof page);
+	assert_int_equal(b.cap, 4 * sizeof page);
+	assert_int_equal(b.data[4095] + b.data[2 * 4096 - 1] + b.data[b.n - 1], 21);
+	assert_false(tw_bytes_add(&b, a, page, (size_t)UINT32_MAX + 1));
+	assert_int_equal(b.n, 3 * sizeof page);
 	tw_arena_free(a);
 }
 
@@ -298,6 +324,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_arena_fits),
         cmocka_unit_test(test_filled_pages),
         cmocka_unit_test(test_lists_double),
+        cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_utf8_clean_replaces_bad_bytes),
         cmocka_unit_test(test_fail_makes_one_line),
 };
