@@ -58,6 +58,23 @@ static inline void *tw_list_add(struct tw_list *l, struct tw_arena *a, size_t si
 	return (char *)l->items + (size_t)l->n++ * size;
 }
 
+/* Doubles a hash table: *rows, and *slots, of which there are twice as many as rows fit: number + 1
+ * of a row, by its hash; 0: free.  The caller enters its n rows in the slots, which are all free.
+ * False: out of memory; nothing changed. */
+static inline bool tw_table_widen(struct tw_arena *a, void **rows, uint32_t n, uint32_t *cap,
+        size_t size, uint32_t **slots, uint32_t first)
+{
+	uint32_t *wider = tw_arena_zalloc(a, *cap ? *cap * 2 : first, 2 * sizeof *wider);
+
+	if (!wider || !tw_list_reserve(a, rows, n, *cap + (size_t)1, cap, size, first))
+		return false;
+	*slots = wider;
+	return true;
+}
+#define TW_WIDEN_FROM(first, a, rows, n, cap, slots)                                               \
+	tw_table_widen((a), (void **)&(rows), (n), &(cap), sizeof *(rows), &(slots), (first))
+#define TW_WIDEN(a, rows, n, cap, slots) TW_WIDEN_FROM(TW_LIST_FIRST, a, rows, n, cap, slots)
+
 struct tw_bytes {
 	uint8_t *data;
 	uint32_t n, cap;

@@ -1,8 +1,7 @@
 #include "decoder/formats/codes.h"
 
-#include <string.h>
-
 #include "decoder/base/hash.h"
+#include "decoder/base/list.h"
 
 enum { FIRST_CAP = 256 };
 
@@ -25,19 +24,12 @@ static uint32_t *slot_of(const struct tw_codes *c, struct tw_str interface, uint
 /* Makes space for one more.  Outgrown tables stay in the arena: in total as much again. */
 static bool widen(struct tw_codes *c, struct tw_arena *a)
 {
-	struct tw_codes wide = {.n = c->n, .cap = c->cap ? c->cap * 2 : FIRST_CAP, .salt = c->salt};
-
 	if (c->n < c->cap)
 		return true;
-	wide.list = tw_arena_alloc(a, wide.cap, sizeof *wide.list);
-	wide.slots = tw_arena_zalloc(a, (size_t)wide.cap * 2, sizeof *wide.slots);
-	if (!wide.list || !wide.slots)
+	if (!TW_WIDEN_FROM(FIRST_CAP, a, c->list, c->n, c->cap, c->slots))
 		return false;
-	if (c->n)
-		memcpy(wide.list, c->list, c->n * sizeof *c->list);
 	for (uint32_t i = 0; i < c->n; i++)
-		*slot_of(&wide, wide.list[i].interface, wide.list[i].code) = i + 1;
-	*c = wide;
+		*slot_of(c, c->list[i].interface, c->list[i].code) = i + 1;
 	return true;
 }
 

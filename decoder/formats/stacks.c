@@ -1,7 +1,5 @@
 #include "decoder/formats/stacks.h"
 
-#include <string.h>
-
 #include "decoder/base/list.h"
 
 enum { BATCH = 256, GAP_INTERVALS = 4 };
@@ -25,8 +23,7 @@ struct tw_stacks {
 	struct stack *stacks;
 	uint32_t n, cap;
 	uint32_t *slots; /* index + 1 by hash of the track; 0 free */
-	uint32_t n_slots;
-	bool followed; /* some sample followed its predecessor without a gap */
+	bool followed;   /* some sample followed its predecessor without a gap */
 	struct tw_event batch[BATCH];
 	unsigned n_batch;
 };
@@ -66,29 +63,20 @@ static enum tw_status emit(struct tw_stacks *s, const struct tw_event *ev, struc
 
 static uint32_t *slot_of(const struct tw_stacks *s, uint32_t track)
 {
-	uint32_t at = (track * 0x9E3779B1u) & (s->n_slots - 1);
+	uint32_t mask = s->cap * 2 - 1;
+	uint32_t at = (track * 0x9E3779B1u) & mask;
 
 	while (s->slots[at] && s->stacks[s->slots[at] - 1].track != track)
-		at = (at + 1) & (s->n_slots - 1);
+		at = (at + 1) & mask;
 	return &s->slots[at];
 }
 
 static bool widen(struct tw_stacks *s)
 {
-	uint32_t cap = s->cap ? s->cap * 2 : 64;
-	struct stack *stacks = tw_arena_alloc(s->arena, cap, sizeof *stacks);
-	uint32_t *slots = tw_arena_zalloc(s->arena, cap, 2 * sizeof *slots);
-
-	if (!stacks || !slots)
+	if (!TW_WIDEN(s->arena, s->stacks, s->n, s->cap, s->slots))
 		return false;
-	if (s->n)
-		memcpy(stacks, s->stacks, s->n * sizeof *stacks);
-	s->stacks = stacks;
-	s->slots = slots;
-	s->cap = cap;
-	s->n_slots = cap * 2;
 	for (uint32_t i = 0; i < s->n; i++)
-		*slot_of(s, stacks[i].track) = i + 1;
+		*slot_of(s, s->stacks[i].track) = i + 1;
 	return true;
 }
 

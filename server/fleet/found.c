@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "decoder/base/list.h"
 #include "decoder/base/lookup.h"
 #include "decoder/base/sum.h"
 
@@ -152,34 +153,24 @@ static struct tw_found_sum sum_of(const char *trace_id, uint64_t found, int64_t 
 
 static uint32_t slot_of(const struct tw_found_sums *s, uint32_t rule, uint64_t method)
 {
-	uint32_t at = (uint32_t)((method ^ method >> 32) * 31 + rule) & (s->n_slots - 1);
+	uint32_t at = (uint32_t)((method ^ method >> 32) * 31 + rule) & (2 * s->cap - 1);
 
 	while (s->slots[at]) {
 		const struct tw_found_cause *c = &s->causes[s->slots[at] - 1];
 
 		if (c->rule == rule && c->method == method)
 			break;
-		at = (at + 1) & (s->n_slots - 1);
+		at = (at + 1) & (2 * s->cap - 1);
 	}
 	return at;
 }
 
 static bool grow(struct tw_found_sums *s)
 {
-	const uint32_t cap = s->cap ? 2 * s->cap : 256;
-	struct tw_found_cause *causes = tw_arena_alloc(s->arena, cap, sizeof *causes);
-	uint32_t *slots = tw_arena_zalloc(s->arena, (size_t)cap * 2, sizeof *slots);
-
-	if (!causes || !slots)
+	if (!TW_WIDEN_FROM(256, s->arena, s->causes, s->n, s->cap, s->slots))
 		return false;
-	if (s->n)
-		memcpy(causes, s->causes, s->n * sizeof *causes);
-	s->causes = causes;
-	s->cap = cap;
-	s->slots = slots;
-	s->n_slots = cap * 2;
 	for (uint32_t i = 0; i < s->n; i++)
-		s->slots[slot_of(s, causes[i].rule, causes[i].method)] = i + 1;
+		s->slots[slot_of(s, s->causes[i].rule, s->causes[i].method)] = i + 1;
 	return true;
 }
 

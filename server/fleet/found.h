@@ -65,7 +65,6 @@ struct tw_found_sums {
 	struct tw_found_cause *causes;
 	uint32_t n, cap;
 	uint32_t *slots; /* index + 1 by hash; 0 free */
-	uint32_t n_slots;
 };
 /* TW_TOO_LARGE if the arena is full. */
 enum tw_status tw_found_add(struct tw_found_sums *s, const char *trace_id, const struct tw_found *f,

@@ -9,8 +9,6 @@
  */
 #include "server/query/query_notes.h"
 
-#include <string.h>
-
 #include "decoder/base/list.h"
 #include "decoder/base/sum.h"
 
@@ -539,20 +537,6 @@ struct sums {
 	uint32_t cap;
 };
 
-static bool grow(struct sums *s)
-{
-	uint32_t cap = s->cap ? s->cap * 2 : 64;
-	struct tw_note_sum *sums = tw_arena_zalloc(s->pass.a, cap, sizeof *sums);
-
-	if (!sums)
-		return false;
-	if (s->cap)
-		memcpy(sums, s->sums, s->cap * sizeof *sums);
-	s->sums = sums;
-	s->cap = cap;
-	return true;
-}
-
 static bool add_key(struct sums *s, struct tw_note_key key, uint64_t notes, int64_t dur_ns)
 {
 	uint32_t at = 0;
@@ -561,7 +545,7 @@ static bool add_key(struct sums *s, struct tw_note_key key, uint64_t notes, int6
 	if (!pass_wants(&s->pass, key.thread_id))
 		return pass_continue(&s->pass);
 	found = tw_note_keys_number(&s->keys, key, &at);
-	if (found == TW_NOTE_ADDED && at >= s->cap && !grow(s))
+	if (found == TW_NOTE_ADDED && !TW_GROW(s->pass.a, s->sums, at, s->cap))
 		found = TW_NOTE_NO_MEMORY;
 	s->pass.no_memory = found == TW_NOTE_NO_MEMORY;
 	s->pass.partial = s->pass.partial || found == TW_NOTE_FULL;

@@ -11,13 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decoder/base/list.h"
 #include "decoder/base/order.h"
 #include "decoder/base/sum.h"
 
 const char *const tw_rollup_metric_names[TW_ROLLUP_METRICS + 1] = {
         "wall", "self", "cpu", "waiting", "calls", "call", NULL};
 
-enum { SLOTS_FIRST = 1024, FACT_NUMBERS = 5 };
+enum { METHODS_FIRST = 512, FACT_NUMBERS = 5 };
 
 /* --- facts --- */
 
@@ -165,29 +166,20 @@ static bool is_wanted(const struct tw_rollup *r, uint64_t id)
 /* The id's slot, or the one where it belongs. */
 static uint32_t slot_of(const struct tw_rollup *r, uint64_t id)
 {
-	uint32_t at = (uint32_t)((id * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & (r->n_slots - 1);
+	uint32_t at = (uint32_t)((id * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & (2 * r->cap - 1);
 
 	while (r->slots[at] && r->methods[r->slots[at] - 1].id != id)
-		at = (at + 1) & (r->n_slots - 1);
+		at = (at + 1) & (2 * r->cap - 1);
 	return at;
 }
 
 /* Makes space for one more; old tables, each half as large, stay in the arena. */
 static bool grow(struct tw_rollup *r)
 {
-	uint32_t n_slots = r->n_slots ? r->n_slots * 2 : SLOTS_FIRST;
-	struct tw_rollup_method *methods = r->methods;
-
 	if (r->n < r->cap)
 		return true;
-	r->slots = tw_arena_zalloc(r->arena, n_slots, sizeof *r->slots);
-	r->methods = tw_arena_alloc(r->arena, n_slots / 2, sizeof *r->methods);
-	if (!r->slots || !r->methods)
+	if (!TW_WIDEN_FROM(METHODS_FIRST, r->arena, r->methods, r->n, r->cap, r->slots))
 		return false;
-	if (r->n)
-		memcpy(r->methods, methods, r->n * sizeof *methods);
-	r->n_slots = n_slots;
-	r->cap = n_slots / 2;
 	for (uint32_t i = 0; i < r->n; i++)
 		r->slots[slot_of(r, r->methods[i].id)] = i + 1;
 	return true;
@@ -330,7 +322,7 @@ static void sort_methods(struct tw_rollup *r)
 	if (r->n == 0)
 		return;
 	TW_SORT(r->methods, r->n, methods_by_id);
-	memset(r->slots, 0, r->n_slots * sizeof *r->slots);
+	memset(r->slots, 0, 2 * r->cap * sizeof *r->slots);
 	for (uint32_t i = 0; i < r->n; i++)
 		r->slots[slot_of(r, r->methods[i].id)] = i + 1;
 }

@@ -81,7 +81,6 @@ struct tw_rollup {
 	struct tw_rollup_method *methods;
 	uint32_t n, cap;
 	uint32_t *slots; /* index + 1 by hash of id; 0 free */
-	uint32_t n_slots;
 };
 
 /* TW_NOMEM if the arena is full, TW_CORRUPT if the bytes are damaged. */

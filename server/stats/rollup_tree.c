@@ -3,10 +3,11 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "decoder/base/list.h"
 #include "server/stats/rollup_id.h"
 #include "server/stats/sketch.h"
 
-enum { SLOTS_FIRST = 1024, SUMS_FIRST = 1024, THREADS_FIRST = 16, LEVELS = 64 };
+enum { NODES_FIRST = 512, SUMS_FIRST = 1024, THREADS_FIRST = 16, LEVELS = 64 };
 
 /* --- threads --- */
 
@@ -49,46 +50,26 @@ static uint32_t hash_of(uint32_t parent, uint64_t method)
 /* The node's slot, or the one where it belongs. */
 static uint32_t slot_of(const struct tw_rollup_tree *t, uint32_t parent, uint64_t method)
 {
-	uint32_t at = hash_of(parent, method) & (t->n_slots - 1);
+	uint32_t at = hash_of(parent, method) & (2 * t->cap - 1);
 
 	while (t->slots[at]) {
 		const struct tw_rollup_tree_node *n = &t->nodes[t->slots[at] - 1];
 
 		if (n->parent == parent && n->method == method)
 			break;
-		at = (at + 1) & (t->n_slots - 1);
+		at = (at + 1) & (2 * t->cap - 1);
 	}
 	return at;
 }
 
-/* Doubles an array in the arena, where the old one remains; NULL: it is full. */
-static void *twice(struct tw_arena *a, const void *old, uint32_t n, uint32_t cap, size_t size)
-{
-	void *p = tw_arena_alloc(a, cap, size);
-
-	if (p && n)
-		memcpy(p, old, n * size);
-	return p;
-}
-
 static bool reserve_node(struct tw_rollup_tree *t)
 {
-	uint32_t n_slots = t->n_slots ? t->n_slots * 2 : SLOTS_FIRST;
-	uint32_t *slots;
-	struct tw_rollup_tree_node *nodes;
-
 	if (t->n < t->cap)
 		return true;
-	slots = n_slots ? tw_arena_zalloc(t->arena, n_slots, sizeof *slots) : NULL;
-	nodes = slots ? twice(t->arena, t->nodes, t->n, n_slots / 2, sizeof *nodes) : NULL;
-	if (!nodes)
+	if (!TW_WIDEN_FROM(NODES_FIRST, t->arena, t->nodes, t->n, t->cap, t->slots))
 		return false;
-	t->nodes = nodes;
-	t->slots = slots;
-	t->n_slots = n_slots;
-	t->cap = n_slots / 2;
 	for (uint32_t i = 0; i < t->n; i++)
-		t->slots[slot_of(t, nodes[i].parent, nodes[i].method)] = i + 1;
+		t->slots[slot_of(t, t->nodes[i].parent, t->nodes[i].method)] = i + 1;
 	return true;
 }
 
@@ -108,19 +89,11 @@ uint32_t tw_rollup_tree_child(struct tw_rollup_tree *t, uint32_t parent, uint64_
 
 static bool name_thread(struct tw_rollup_tree *t, uint64_t id, struct tw_str name)
 {
-	if (t->n_slots &&
+	if (t->cap &&
 	        t->slots[slot_of(t, TW_ROLLUP_NO_NODE, id)]) /* it has a node, and so a name */
 		return true;
-	if (t->n_threads == t->cap_threads) {
-		uint32_t cap = t->cap_threads ? 2 * t->cap_threads : THREADS_FIRST;
-		struct tw_rollup_thread *more =
-		        twice(t->arena, t->threads, t->n_threads, cap, sizeof *more);
-
-		if (!more)
-			return false;
-		t->threads = more;
-		t->cap_threads = cap;
-	}
+	if (!TW_GROW_FROM(THREADS_FIRST, t->arena, t->threads, t->n_threads, t->cap_threads))
+		return false;
 	t->threads[t->n_threads++] = (struct tw_rollup_thread){id, name};
 	return true;
 }
@@ -172,16 +145,8 @@ bool tw_rollup_tree_add(struct tw_rollup_tree *t, uint32_t node, const struct tw
 {
 	struct tw_rollup_tree_node *n = &t->nodes[node];
 
-	if (t->n_sums == t->cap_sums) {
-		uint32_t cap = t->cap_sums ? 2 * t->cap_sums : SUMS_FIRST;
-		struct tw_rollup_tree_sum *more =
-		        twice(t->arena, t->sums, t->n_sums, cap, sizeof *more);
-
-		if (!more)
-			return false;
-		t->sums = more;
-		t->cap_sums = cap;
-	}
+	if (!TW_GROW_FROM(SUMS_FIRST, t->arena, t->sums, t->n_sums, t->cap_sums))
+		return false;
 	add_sum(sum_of(t, n, s->level), s);
 	if (s->level > n->top)
 		n->top = s->level;

@@ -52,7 +52,6 @@ struct tw_rollup_tree {
 	struct tw_rollup_tree_node *nodes;
 	uint32_t n, cap;
 	uint32_t *slots; /* index + 1 by hash of parent and method; 0 free */
-	uint32_t n_slots;
 	struct tw_rollup_tree_sum *sums;
 	uint32_t n_sums, cap_sums;
 	struct tw_rollup_thread *threads;

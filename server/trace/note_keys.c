@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "decoder/base/hash.h"
+#include "decoder/base/list.h"
 
 static uint64_t hash_of(const struct tw_note_keys *t, const struct tw_note_key *k)
 {
@@ -30,17 +31,8 @@ static uint32_t slot_of(const struct tw_note_keys *t, const struct tw_note_key *
 
 static bool grow(struct tw_note_keys *t)
 {
-	uint32_t cap = t->cap ? t->cap * 2 : 64;
-	struct tw_note_key *keys = tw_arena_alloc(t->a, cap, sizeof *keys);
-	uint32_t *slots = tw_arena_zalloc(t->a, (size_t)cap * 2, sizeof *slots);
-
-	if (!keys || !slots)
+	if (!TW_WIDEN(t->a, t->keys, t->n, t->cap, t->slots))
 		return false;
-	if (t->n)
-		memcpy(keys, t->keys, t->n * sizeof *keys);
-	t->keys = keys;
-	t->slots = slots;
-	t->cap = cap;
 	for (uint32_t i = 0; i < t->n; i++)
 		t->slots[slot_of(t, &t->keys[i])] = i + 1;
 	return true;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "decoder/base/hash.h"
+#include "decoder/base/list.h"
 
 enum { FIRST = 1024, MAX_NUMBERS = 8 << 20, MAX_TEXTS = 4 << 20, TEXT_SHARE = 8, KIND_BITS = 4 };
 
@@ -30,17 +31,8 @@ static uint32_t *slot_of(const struct tw_perfetto_intern *t, struct tw_str s)
 
 static bool widen_texts(struct tw_perfetto_intern *t)
 {
-	uint32_t cap = t->cap_texts ? t->cap_texts * 2 : FIRST;
-	struct tw_perfetto_text *texts = tw_arena_alloc(t->arena, cap, sizeof *texts);
-	uint32_t *slots = tw_arena_zalloc(t->arena, cap, 2 * sizeof *slots);
-
-	if (!texts || !slots)
+	if (!TW_WIDEN_FROM(FIRST, t->arena, t->texts, t->n_texts, t->cap_texts, t->slots))
 		return false;
-	if (t->n_texts)
-		memcpy(texts, t->texts, t->n_texts * sizeof *texts);
-	t->texts = texts;
-	t->slots = slots;
-	t->cap_texts = cap;
 	for (uint32_t i = 1; i <= t->n_texts; i++)
 		*slot_of(t, tw_perfetto_intern_str(t, i)) = i;
 	return true;

@@ -1,8 +1,7 @@
 #include "decoder/formats/perfetto/perfetto_packet.h"
 
-#include <string.h>
-
 #include "decoder/base/hash.h"
+#include "decoder/base/list.h"
 
 enum { TRACK_EVENT = 11, SLICE_BEGIN = 1, SLICE_END = 2 };
 
@@ -175,7 +174,7 @@ bool tw_perfetto_packet_edge(const uint8_t *p, size_t n, struct tw_perfetto_edge
 
 /* --- sequences --- */
 
-enum { MAX_SEQUENCES = 1 << 16, FIRST_SEQUENCES = 64 };
+enum { MAX_SEQUENCES = 1 << 16 };
 
 static uint32_t *slot_of(const struct tw_perfetto_sequences *s, uint32_t id)
 {
@@ -189,19 +188,10 @@ static uint32_t *slot_of(const struct tw_perfetto_sequences *s, uint32_t id)
 
 static bool widen(struct tw_perfetto_sequences *s)
 {
-	uint32_t cap = s->cap ? s->cap * 2 : FIRST_SEQUENCES;
-	struct tw_perfetto_sequence *list = tw_arena_alloc(s->arena, cap, sizeof *list);
-	uint32_t *slots = tw_arena_zalloc(s->arena, cap, 2 * sizeof *slots);
-
-	if (!list || !slots)
+	if (!TW_WIDEN(s->arena, s->list, s->n, s->cap, s->slots))
 		return false;
-	if (s->n)
-		memcpy(list, s->list, s->n * sizeof *list);
-	s->list = list;
-	s->slots = slots;
-	s->cap = cap;
 	for (uint32_t i = 0; i < s->n; i++)
-		*slot_of(s, list[i].id) = i + 1;
+		*slot_of(s, s->list[i].id) = i + 1;
 	return true;
 }
 

@@ -43,19 +43,10 @@ static uint32_t *slot_of(const struct tw_perfetto_tracks *t, uint64_t uuid, bool
 
 static bool widen(struct tw_perfetto_tracks *t)
 {
-	uint32_t cap = t->cap ? t->cap * 2 : FIRST;
-	struct tw_perfetto_entry *list = tw_arena_alloc(t->arena, cap, sizeof *list);
-	uint32_t *slots = tw_arena_zalloc(t->arena, cap, 2 * sizeof *slots);
-
-	if (!list || !slots)
+	if (!TW_WIDEN_FROM(FIRST, t->arena, t->list, t->n, t->cap, t->slots))
 		return false;
-	if (t->n)
-		memcpy(list, t->list, t->n * sizeof *list);
-	t->list = list;
-	t->slots = slots;
-	t->cap = cap;
 	for (uint32_t i = 0; i < t->n; i++)
-		*slot_of(t, list[i].track->uuid, list[i].track->of_thread_id) = i + 1;
+		*slot_of(t, t->list[i].track->uuid, t->list[i].track->of_thread_id) = i + 1;
 	return true;
 }
 

@@ -683,23 +683,13 @@ static uint32_t *slot_of(const struct perf_data *s, uint32_t tid)
 /* Ensures capacity for the two threads that a record may contain. */
 static bool reserve_threads(struct perf_data *s)
 {
-	const uint32_t cap = s->cap_threads ? s->cap_threads * 2 : FIRST_THREADS;
-	struct thread *threads;
-	uint32_t *slots;
-
 	if (s->n_threads + 2 <= s->cap_threads || s->cap_threads == MAX_THREADS)
 		return true;
-	threads = tw_arena_alloc(s->arena, cap, sizeof *threads);
-	slots = tw_arena_zalloc(s->arena, 2 * (size_t)cap, sizeof *slots);
-	if (!threads || !slots)
+	if (!TW_WIDEN_FROM(
+	            FIRST_THREADS, s->arena, s->threads, s->n_threads, s->cap_threads, s->slots))
 		return false;
-	if (s->n_threads)
-		memcpy(threads, s->threads, s->n_threads * sizeof *threads);
-	s->threads = threads;
-	s->slots = slots;
-	s->cap_threads = cap;
 	for (uint32_t i = 0; i < s->n_threads; i++)
-		*slot_of(s, threads[i].tid) = i + 1;
+		*slot_of(s, s->threads[i].tid) = i + 1;
 	return true;
 }
 

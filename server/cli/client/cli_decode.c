@@ -9,6 +9,7 @@
 #include "decoder/base/arena.h"
 #include "decoder/base/buf.h"
 #include "decoder/base/hash.h"
+#include "decoder/base/list.h"
 #include "decoder/base/lookup.h"
 #include "decoder/formats/codes.h"
 #include "decoder/formats/sink.h"
@@ -135,17 +136,10 @@ static uint32_t *slot_of(const struct labels *l, uint64_t id, const char *name)
 
 static bool widen(struct print_sink *p, struct labels *l)
 {
-	uint32_t cap = l->cap ? l->cap * 2 : FIRST_CAP;
-	struct label *list = tw_arena_alloc(p->arena, cap, sizeof *list);
-	uint32_t *slots = tw_arena_zalloc(p->arena, cap, 2 * sizeof *slots);
-
-	if (!list || !slots)
+	if (!TW_WIDEN_FROM(FIRST_CAP, p->arena, l->list, l->n, l->cap, l->slots))
 		return false;
-	if (l->n)
-		memcpy(list, l->list, l->n * sizeof *list);
-	*l = (struct labels){list, l->n, cap, slots};
 	for (uint32_t i = 0; i < l->n; i++)
-		*slot_of(l, list[i].id, list[i].name) = i + 1;
+		*slot_of(l, l->list[i].id, l->list[i].name) = i + 1;
 	return true;
 }
 
