@@ -8,7 +8,7 @@
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 
-enum { ROWS_MAX = (TW_CAPTURE_RULES_MAX + 1) * TW_CAPTURE_DAYS };
+enum { ROWS_MAX = (TW_CAPTURE_RULES_MAX + 1) * TW_CAPTURE_DAYS, FORGOTTEN_AT_ONCE = 2000 };
 
 static const char *text_or_empty(const char *s)
 {
@@ -108,9 +108,28 @@ enum tw_status tw_catalogue_capture_counts(struct tw_catalogue *c, const char *p
 	        "tii", project_id, first_day, (int64_t)ROWS_MAX);
 }
 
+static enum tw_status forget_some(
+        struct tw_catalogue *c, int64_t before_day, int *ret_n, struct tw_err *err)
+{
+	struct tw_db *w = NULL;
+	enum tw_status st = tw_cat_begin_one(c, &w, err);
+
+	if (st != TW_OK)
+		return st;
+	st = tw_cat_exec(w, ret_n, err, /* primary key */
+	        "DELETE FROM capture_device WHERE " TW_CAT_SOME(
+	                "day,project_id,rule,device", "capture_device WHERE day<? LIMIT ?"),
+	        "ii", before_day, (int64_t)FORGOTTEN_AT_ONCE);
+	return tw_cat_end(c, w, st, err);
+}
+
+/* In batches, so that uploads are accepted in between: a day may have a million devices. */
 enum tw_status tw_catalogue_capture_forget(
         struct tw_catalogue *c, int64_t before_day, struct tw_err *err)
 {
-	return tw_cat_run(c, &(struct tw_cat_statement){TW_SUBJECT_NONE, ""}, err, /* primary key */
-	        "DELETE FROM capture_device WHERE day<?", "i", before_day);
+	enum tw_status st = TW_OK;
+
+	for (int n = FORGOTTEN_AT_ONCE; st == TW_OK && n == FORGOTTEN_AT_ONCE;)
+		st = forget_some(c, before_day, &n, err);
+	return st;
 }

@@ -29,7 +29,7 @@ enum tw_status tw_catalogue_capture_counts(struct tw_catalogue *c, const char *p
         int64_t first_day, struct tw_arena *a, struct tw_capture_count **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
 
-/* Deletes the devices of earlier days. */
+/* Deletes the devices of earlier days, in several transactions. */
 enum tw_status tw_catalogue_capture_forget(
         struct tw_catalogue *c, int64_t before_day, struct tw_err *err) TW_MUST_USE;
 

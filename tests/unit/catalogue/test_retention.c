@@ -13,6 +13,7 @@
 #include "server/base/age_clock.h"
 #include "server/base/clock.h"
 #include "server/base/file/disk.h"
+#include "server/catalogue/access/catalogue_capture.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/traces/catalogue_commit_upload.h"
@@ -253,6 +254,27 @@ static void test_an_empty_file_deletes_nothing(void **state)
 	close_store(&s);
 }
 
+enum { DEVICES = 9000, DEVICES_AT_ONCE = 2000 };
+
+/* Uploads wait for a transaction, so none deletes all devices of a day. */
+static void test_devices_are_forgotten_in_batches(void **state)
+{
+	struct store s;
+	uint64_t before;
+
+	(void)state;
+	open_store(&s);
+	catalogue_run(s.db,
+	        "INSERT INTO capture_device(day,project_id,rule,device) WITH RECURSIVE n(i) AS"
+	        " (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<9001) SELECT CASE WHEN i>9000"
+	        " THEN 21 ELSE 20 END,'p','r',i FROM n");
+	before = tw_cat_statements();
+	assert_int_equal(tw_catalogue_capture_forget(s.c, 21, NULL), TW_OK);
+	assert_in_range(tw_cat_statements() - before, DEVICES / DEVICES_AT_ONCE, DEVICES);
+	assert_int_equal(catalogue_number(s.db, "SELECT sum(day) FROM capture_device"), 21);
+	close_store(&s);
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_largest_project_gives_its_oldest),
         cmocka_unit_test(test_what_is_kept_stays),
@@ -261,6 +283,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_jump_of_the_clock),
         cmocka_unit_test(test_uptime_counts_over_restarts),
         cmocka_unit_test(test_an_empty_file_deletes_nothing),
+        cmocka_unit_test(test_devices_are_forgotten_in_batches),
 };
 
 UNIT_TESTS("retention", tests)

@@ -137,7 +137,6 @@ static const struct {
         {"SELECT (SELECT count(*) FROM trace)+", "a start that found files without a row"},
         {"FROM audit WHERE action='trace.delete' AND target=?",
                 "at such a start, at most 64 times"},
-        {"DELETE FROM capture_device WHERE day<?", "devices of days that have ended"},
         {"DELETE FROM signin_link", "unused links expire in minutes"},
         {"DELETE FROM session", "sessions of people"},
         {"project_id=? AND app=? LIMIT", "one entry per 64 pages"},
