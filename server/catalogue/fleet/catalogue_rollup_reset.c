@@ -1,7 +1,9 @@
 /* catalogue_rollup_reset.c - deletes expired rollups, and empties days to count them again. */
+#include <stdio.h>
+
 #include "server/catalogue/fleet/catalogue_rollup_int.h"
 
-enum { EXPIRED_AT_ONCE = 64, FORGOTTEN_AT_ONCE = 512 };
+enum { EXPIRED_AT_ONCE = 64, FORGOTTEN_AT_ONCE = 512, AGAIN_AT_ONCE = 512, AGAIN_BYTES = 1 << 20 };
 
 /* --- expiry --- */
 
@@ -119,30 +121,66 @@ struct scope { /* the cells and traces to count again */
 	" OR build_id IN (SELECT u.build_id FROM build_library u WHERE u.project_id=" project      \
 	" AND library=" build "))"
 
-/* These traces are not counted in any cell, so no day has to be emptied. */
-static enum tw_status try_again(struct tw_catalogue *c, const char *project_id, struct tw_err *err)
+/* --- traces that could not be read or are postponed --- */
+
+/* They are counted in no cell, so no day has to be emptied. */
+static enum tw_status find_undone(struct tw_catalogue *c, const char *project_id, const char *after,
+        struct tw_arena *a, const char ***ret, size_t *ret_n, struct tw_err *err)
 {
+	return tw_cat_list(c, TW_CAT_LIST(a, AGAIN_AT_ONCE, &tw_text_fields, ret, ret_n),
+	        err, /* primary keys: all rows of the project */
+	        "SELECT trace_id FROM trace t WHERE project_id=?1 AND trace_id>?2 AND"
+	        " (rollup_state>1 OR (state=2 AND rollup_state=1 AND detected<0) OR EXISTS(SELECT 1"
+	        " FROM postponed p WHERE p.project_id=?1 AND p.trace_id=t.trace_id AND p.stage IN"
+	        " ('rollup','findings'))) ORDER BY trace_id LIMIT ?3",
+	        "tti", project_id, after, (int64_t)AGAIN_AT_ONCE);
+}
+
+static enum tw_status undo(struct tw_catalogue *c, const char *project_id, const char *const *ids,
+        size_t n, struct tw_arena *a, struct tw_err *err)
+{
+	static const char *const sql[] = {/* primary keys */
+	        "UPDATE trace SET rollup_state=CASE WHEN rollup_state>1 THEN 0 ELSE rollup_state"
+	        " END, detected=CASE WHEN state=2 AND rollup_state=1 AND detected<0 THEN 0 ELSE"
+	        " detected END WHERE project_id=?1 AND trace_id" TW_CAT_AMONG_IDS("?2"),
+	        "DELETE FROM postponed WHERE project_id=?1 AND trace_id" TW_CAT_AMONG_IDS(
+	                "?2") " AND stage IN ('rollup','findings')"};
 	struct tw_db *w = NULL;
 	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_FLEET, "", &w, err);
+	const char *list;
 
-	if (st == TW_OK)
-		st = tw_cat_exec(w, NULL, err, /* primary key */
-		        "UPDATE trace SET rollup_state=0 WHERE project_id=? AND rollup_state>1",
-		        "t", project_id);
-	if (st == TW_OK)
-		st = tw_cat_exec(w, NULL, err, /* trace_stage_findings, or trace_stage */
-		        "UPDATE trace SET detected=0 WHERE project_id=?1 AND state=2 AND"
-		        " rollup_state=1 AND " TW_EITHER("detected<0",
-		                "trace_id IN (SELECT s.trace_id FROM trace_stage s WHERE"
-		                " s.stage='findings' AND s.project_id=?1 AND s.rank<0)"),
-		        "t", project_id);
-	if (st == TW_OK)
-		st = tw_cat_exec(w, NULL, err, /* primary key */
-		        "DELETE FROM postponed WHERE project_id=? AND stage IN "
-		        "('rollup','findings')",
-		        "t", project_id);
+	if (st != TW_OK)
+		return st;
+	list = tw_cat_ids(w, ids, n, a);
+	st = list ? TW_OK : tw_oom(err);
+	for (size_t i = 0; st == TW_OK && i < sizeof sql / sizeof *sql; i++)
+		st = tw_cat_exec(w, NULL, err, sql[i], "tt", project_id, list);
 	return tw_cat_end(c, w, st, err);
 }
+
+/* All rows are read without the writer, for which uploads wait, and changed in batches. */
+static enum tw_status try_again(struct tw_catalogue *c, const char *project_id, struct tw_err *err)
+{
+	struct tw_arena *a = tw_arena_new(AGAIN_BYTES);
+	char after[TW_ID_BYTES] = "";
+	enum tw_status st = a ? TW_OK : tw_oom(err);
+	size_t n = AGAIN_AT_ONCE;
+
+	while (st == TW_OK && n == AGAIN_AT_ONCE) {
+		const char **ids = NULL;
+
+		tw_arena_reset(a);
+		st = find_undone(c, project_id, after, a, &ids, &n, err);
+		if (st == TW_OK && n)
+			st = undo(c, project_id, ids, n, a, err);
+		if (st == TW_OK && n)
+			(void)snprintf(after, sizeof after, "%s", ids[n - 1]);
+	}
+	tw_arena_free(a);
+	return st;
+}
+
+/* --- days --- */
 
 enum { DAYS_MAX = 4096 };
 

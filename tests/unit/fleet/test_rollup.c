@@ -419,6 +419,41 @@ static void test_reduced_trees_are_built_again(void **state)
 	free(second);
 }
 
+enum { UNDONE = 1300, UNDONE_AT_ONCE = 512, UNDONE_STATEMENTS = 3 };
+
+/* Uploads wait for a transaction, so none changes all traces of a project. */
+static void test_undone_traces_wait_again_in_batches(void **state)
+{
+	struct session *s = *state;
+	struct tw_rollup_reset sums;
+	char project[TW_ID_BYTES];
+	uint64_t before;
+	bool is_new;
+
+	assert_int_equal(tw_catalogue_project(s->c, "undone", project, &is_new, NULL), TW_OK);
+	assert_true(sim_rows(s->db, project, 0, UNDONE, DAY0));
+	catalogue_run(s->db,
+	        "UPDATE trace SET rollup_state=CASE WHEN trace_id<'01SIM000000000000000000700'"
+	        " THEN 3 ELSE 1 END, detected=CASE WHEN trace_id<'01SIM000000000000000000700'"
+	        " THEN 0 ELSE -2 END WHERE project_id=(SELECT project_id FROM project WHERE"
+	        " name='undone')");
+	catalogue_run(s->db,
+	        "INSERT INTO postponed SELECT project_id, trace_id, CASE rollup_state WHEN 3 THEN"
+	        " 'rollup' ELSE 'findings' END, 1, 1, 1, '' FROM trace WHERE rollup_state=3 OR"
+	        " detected=-2");
+	assert_int_equal(number(s, "SELECT count(*) FROM postponed"), UNDONE);
+	before = tw_cat_statements();
+	assert_int_equal(tw_catalogue_rollup_reset(s->c, project, &sums, NULL), TW_OK);
+	assert_true(tw_cat_statements() - before >=
+	            (UNDONE + UNDONE_AT_ONCE - 1) / UNDONE_AT_ONCE * UNDONE_STATEMENTS);
+	assert_int_equal(number(s, "SELECT count(*) FROM postponed"), 0);
+	assert_int_equal(number(s, "SELECT count(*) FROM trace WHERE rollup_state=3"), 0);
+	assert_int_equal(number(s, "SELECT count(*) FROM trace WHERE detected<0"), 0);
+	catalogue_run(s->db,
+	        "DELETE FROM trace WHERE project_id=(SELECT project_id FROM project WHERE"
+	        " name='undone')");
+}
+
 static void test_what_is_deleted_stays_counted(void **state)
 {
 	struct session *s = *state;
@@ -570,6 +605,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_counts_twice),
         cmocka_unit_test(test_counting_again_is_the_same),
         cmocka_unit_test(test_reduced_trees_are_built_again),
+        cmocka_unit_test(test_undone_traces_wait_again_in_batches),
         cmocka_unit_test(test_what_is_deleted_stays_counted),
         cmocka_unit_test(test_only_one_adds_up),
         cmocka_unit_test(test_old_rollups_go),
