@@ -941,8 +941,10 @@ CREATE TABLE anr_day (
 	day INTEGER NOT NULL,
 	generation INTEGER NOT NULL DEFAULT 1,
 	waiting INTEGER NOT NULL DEFAULT 1, -- 1: some of its rows are not counted
+	pack_ms INTEGER NOT NULL DEFAULT 0, -- when its sums are due to be packed; 0: unchanged since then
 	PRIMARY KEY (project_id, day)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX anr_day_unpacked ON anr_day(project_id, pack_ms) WHERE pack_ms > 0;
 CREATE INDEX anr_day_waiting ON anr_day(project_id, day) WHERE waiting = 1;
 CREATE INDEX anr_day_by_age ON anr_day(day);
 
@@ -952,7 +954,8 @@ CREATE INDEX anr_day_by_age ON anr_day(day);
 CREATE TABLE anr_rollup (
 	project_id TEXT NOT NULL,
 	what INTEGER NOT NULL,         -- 0: ANRs, 1: locks
-	fine INTEGER NOT NULL,         -- 1: by all dimensions that follow the name, 0: over all of them
+	fine INTEGER NOT NULL,         -- 1: by all dimensions that follow the name, 0: over all of them;
+	                               -- 2: the rows with 0 of the day's names in one, unless they are too large
 	day INTEGER NOT NULL,
 	name TEXT NOT NULL,            -- key of the group or name of the lock; '' all of them
 	app TEXT NOT NULL,
@@ -971,6 +974,7 @@ CREATE TABLE anr_rollup (
 --postgres 		|| build_id || chr(31) || scenario || chr(31) || device_class || chr(31) || os, '\', '\\'), 'escape'))) STORED,
 --postgres 	PRIMARY KEY (project_id, what, fine, day, name_hash, dims_hash)
 ) STRICT, WITHOUT ROWID;
+--postgres ALTER TABLE anr_rollup ALTER COLUMN data SET STORAGE EXTERNAL; -- mostly hashes
 
 -- Notifications
 

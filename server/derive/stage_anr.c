@@ -508,8 +508,9 @@ static enum tw_status key_one(struct anrs *h, struct tw_anr_stale *s, const stru
  * are assigned regardless. */
 static void count_or_log(struct anrs *h, const char *project_id, int64_t rules, bool *ret_more)
 {
+	const int64_t now_ms = tw_unix_ms();
 	const struct tw_anr_rollup_due due = {
-	        project_id, rules, tw_unix_ms() / TW_DAY_MS, TW_ANR_ROLLUP_REPORTS_MIN};
+	        project_id, rules, now_ms / TW_DAY_MS, TW_ANR_ROLLUP_REPORTS_MIN, now_ms};
 	struct tw_err err;
 
 	if (tw_catalogue_anr_rollup(h->parts.catalogue, &due, ret_more, &err) == TW_OK)
@@ -619,11 +620,13 @@ static enum tw_status open_anrs(const struct tw_derive_parts *p, void **ret, str
 	return h->arena && h->project_arena && h->name ? TW_OK : tw_oom(err);
 }
 
-/* Reports without a key, and past days with uncounted reports */
+/* Reports without a key, past days with uncounted reports, and days to pack */
 static const struct tw_stage_sql sql = TW_STAGE_SQL("anr", "anr_state",
         .also = {"anr_trace WHERE keyed=0",
                 "anr_day WHERE waiting=1 AND day<" TW_EITHER("unixepoch()/86400",
-                        "CAST(floor(extract(epoch FROM now())/86400) AS BIGINT)")});
+                        "CAST(floor(extract(epoch FROM now())/86400) AS BIGINT)"),
+                "anr_day WHERE pack_ms>0 AND pack_ms<=" TW_EITHER("unixepoch()*1000",
+                        "CAST(floor(extract(epoch FROM now())*1000) AS BIGINT)")});
 
 const struct tw_stage tw_stage_anr = {.name = "anr",
         .depends = TW_RAISED_BY_DECODER | TW_RAISED_BY_MAPPING | TW_RAISED_BY_RULES,

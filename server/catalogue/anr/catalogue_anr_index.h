@@ -92,9 +92,10 @@ struct tw_anr_rollup_due {
 	int64_t rules;  /* reports grouped by other rules are not due */
 	int64_t today;  /* reports of today and later are not due until there are `least` */
 	uint32_t least; /* at least 1 */
+	int64_t now_ms; /* days that have ended are packed some time after they changed */
 };
 /* Adds some of the reports of a day to its rollups, so that queries read rollups instead of
- * reports. */
+ * reports; if none are due, packs the rollups of a day into one row. */
 enum { TW_ANR_ROLLUP_REPORTS_MIN = 256 };
 enum tw_status tw_catalogue_anr_rollup(struct tw_catalogue *c, const struct tw_anr_rollup_due *due,
         bool *ret_more, struct tw_err *err) TW_MUST_USE;

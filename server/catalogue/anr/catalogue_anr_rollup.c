@@ -4,6 +4,11 @@
  * Only named and grouped reports are added, as long as no pending mapping or rules will change
  * them. A report's row has the generation of its day in which it was counted, so that queries read
  * uncounted reports in addition to the rollups.
+ *
+ * A list of all groups would read a row per group and day.  Once a day has ended, its rows over all
+ * dimensions are also packed into one: for each name, its length and bytes, then those of the sums.
+ * A change to the day deletes the pack; it is made again after PACK_AFTER_MS, so that reports that
+ * arrive late one by one do not rewrite it each time.
  */
 #include <string.h>
 
@@ -16,6 +21,8 @@ enum {
 	DROPPED_AT_ONCE = 2000,
 	BEING_COUNTED = -1,
 	SUM_BYTES = 8 << 20,
+	PACK_BYTES = 4 << 20, /* a writer must not be held for long */
+	PACK_AFTER_MS = 600000,
 	DIMS = 6
 };
 #define FOLD_BYTES ((size_t)256 << 20)
@@ -53,7 +60,7 @@ struct sum { /* a row of anr_rollup being computed; first in a struct that rollu
 struct counting {
 	struct tw_db *db;
 	const char *project_id;
-	int64_t day, generation, rules;
+	int64_t day, generation, rules, now_ms;
 	enum tw_anr_rollup_what what; /* the kind being read */
 	struct tw_anr_rollups sums;   /* their values point to struct sum, in list order */
 	struct sum **of;
@@ -224,7 +231,7 @@ static enum tw_status drop_some(struct tw_db *db, const char *project_id, int64_
 {
 	return tw_cat_exec(db, ret_n, err, /* primary keys */
 	        "DELETE FROM anr_rollup WHERE " TW_CAT_SOME(SUM_KEY,
-	                "anr_rollup WHERE project_id=? AND what IN (0,1) AND fine IN (0,1) AND"
+	                "anr_rollup WHERE project_id=? AND what IN (0,1) AND fine IN (0,1,2) AND"
 	                " day=? AND generation<? LIMIT ?"),
 	        "tiii", project_id, day, before, (int64_t)DROPPED_AT_ONCE);
 }
@@ -264,6 +271,100 @@ static enum tw_status end_day(struct counting *c, struct tw_err *err)
 	return st;
 }
 
+/* --- packs --- */
+
+/* Call in the transaction that changes rollups of the day. */
+static enum tw_status unpack(struct counting *c, struct tw_err *err)
+{
+	const int64_t ended_ms = (c->day + 1) * TW_DAY_MS;
+	const int64_t again_ms = c->now_ms + PACK_AFTER_MS;
+	int packed = 0;
+	enum tw_status st = tw_cat_exec(c->db, &packed, err, /* primary key */
+	        "UPDATE anr_day SET pack_ms=?3 WHERE project_id=?1 AND day=?2 AND pack_ms=0", "tii",
+	        c->project_id, c->day, ended_ms > again_ms ? ended_ms : again_ms);
+
+	return st == TW_OK && packed
+	               ? tw_cat_exec(c->db, NULL, err, /* primary key */
+	                         "DELETE FROM anr_rollup WHERE project_id=? AND what IN (0,1) AND"
+	                         " fine=2 AND day=?",
+	                         "ti", c->project_id, c->day)
+	               : st;
+}
+
+static enum tw_status read_to_pack(const struct counting *c, enum tw_anr_rollup_what what,
+        struct tw_buf *out, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, c->db, err, /* primary key */
+	        "SELECT name, data FROM anr_rollup WHERE project_id=? AND what=? AND fine=0 AND"
+	        " day=? AND generation=? AND name<>''",
+	        "tiii", c->project_id, (int64_t)what, c->day, c->generation);
+
+	while (st == TW_OK && tw_buf_status(out) == TW_OK && tw_cat_row(&q))
+		for (int i = 0; i < 2; i++) {
+			const struct tw_str s =
+			        i == 0 ? tw_str_of(tw_cat_str(&q, 0)) : tw_cat_blob(&q, 1);
+
+			(void)tw_buf_add_varint(out, s.len);
+			(void)tw_buf_add_str(out, s);
+		}
+	return tw_cat_close_after(&q, st, err);
+}
+
+/* Names that are too large together are read one by one. */
+static enum tw_status pack(
+        const struct counting *c, enum tw_anr_rollup_what what, struct tw_err *err)
+{
+	struct tw_buf out;
+	enum tw_status st;
+
+	tw_buf_init(&out, PACK_BYTES);
+	st = read_to_pack(c, what, &out, err);
+	if (st == TW_OK && tw_buf_status(&out) == TW_OK)
+		st = tw_cat_exec(c->db, NULL, err,
+		        "INSERT INTO anr_rollup(" SUM_KEY ",generation,data)"
+		        " VALUES(?1,?2,2,?3,'','','','','','','',?4,?5) ON CONFLICT (" SUM_UNIQUE
+		        ") DO UPDATE SET generation=excluded.generation, data=excluded.data",
+		        "tiiib", c->project_id, (int64_t)what, c->day, c->generation,
+		        &(struct tw_str){(const char *)out.data, out.len});
+	tw_buf_done(&out);
+	return st;
+}
+
+static enum tw_status pack_all(struct tw_db *w, void *arg, struct tw_err *err)
+{
+	struct counting *c = arg;
+	int due = 0;
+	enum tw_status st = tw_cat_exec(w, &due, err, /* primary key */
+	        "UPDATE anr_day SET pack_ms=0 WHERE project_id=? AND day=? AND pack_ms>0", "ti",
+	        c->project_id, c->day);
+
+	c->db = w;
+	if (st != TW_OK || !due)
+		return st;
+	st = tw_cat_get_int(w, &c->generation, err, /* primary key */
+	        "SELECT generation FROM anr_day WHERE project_id=? AND day=?", "ti", c->project_id,
+	        c->day);
+	if (st == TW_OK)
+		st = pack(c, TW_ANR_ROLLUP_ANRS, err);
+	return st == TW_OK ? pack(c, TW_ANR_ROLLUP_LOCKS, err) : st;
+}
+
+static enum tw_status pack_some(struct tw_catalogue *c, const struct tw_anr_rollup_due *due,
+        bool *ret_more, struct tw_err *err)
+{
+	struct counting k = {.project_id = due->project_id, .day = -1};
+	enum tw_status st = tw_cat_read_int(c, &k.day, err, /* anr_day_unpacked */
+	        "SELECT day FROM anr_day WHERE project_id=? AND pack_ms>0 AND pack_ms<=?"
+	        " ORDER BY pack_ms LIMIT 1",
+	        "ti", due->project_id, due->now_ms);
+
+	*ret_more = st == TW_OK && k.day >= 0;
+	return *ret_more ? tw_cat_transact(c, TW_SUBJECT_ANR, pack_all, &k, err) : st;
+}
+
+/* --- a turn --- */
+
 static enum tw_status count_some(struct counting *c, int *ret_n, struct tw_err *err)
 {
 	enum tw_status st = tw_cat_get_int(c->db, &c->generation, err, /* primary key */
@@ -278,6 +379,8 @@ static enum tw_status count_some(struct counting *c, int *ret_n, struct tw_err *
 		st = add_all_stored(c, err);
 	if (st == TW_OK)
 		st = store_all(c, err);
+	if (st == TW_OK && *ret_n)
+		st = unpack(c, err);
 	return st == TW_OK ? end_day(c, err) : st;
 }
 
@@ -305,12 +408,15 @@ enum tw_status tw_catalogue_anr_rollup(struct tw_catalogue *c, const struct tw_a
         bool *ret_more, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	struct counting k = {.project_id = due->project_id, .rules = due->rules};
+	struct counting k = {
+	        .project_id = due->project_id, .rules = due->rules, .now_ms = due->now_ms};
 	int n = 0;
 	enum tw_status st = next_day(c, due, &k.day, err);
 
 	*ret_more = false;
-	if (st != TW_OK || k.day < 0)
+	if (st == TW_OK && k.day < 0)
+		return pack_some(c, due, ret_more, err);
+	if (st != TW_OK)
 		return st;
 	k.sums.arena = tw_arena_new(FOLD_BYTES);
 	if (!k.sums.arena)

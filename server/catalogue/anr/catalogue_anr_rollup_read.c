@@ -1,6 +1,7 @@
 /*
  * catalogue_anr_rollup_read.c - rollups of ANRs and locks for a query: complete days from stored
- * rollups, plus reports not counted yet.  A query by label reads only reports.
+ * rollups, packed for many names, plus reports not counted yet.  A query by label reads only
+ * reports.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -9,9 +10,12 @@
 #include "server/catalogue/anr/catalogue_anr_rollup_int.h"
 #include "server/stats/anr_rollup.h"
 
+enum { PACK_NAME_BYTES = 1 << 20 };
+
 struct answer {
 	const struct tw_anr_rollup_query *query;
 	struct tw_anr_rollups *all;
+	int64_t first_day, last_day; /* of the days that are not read from packs */
 };
 
 static bool is_by_dimension(const struct tw_anr_rollup_query *query)
@@ -79,12 +83,83 @@ static bool take(void *arg, const struct tw_anr_rollup_report *of, const char *n
 	return t && tw_anr_rollup_add(to->all->arena, t, one);
 }
 
-/* --- stored rollups --- */
-
 static bool is_by_name(const struct tw_anr_rollup_query *query)
 {
 	return query->by == TW_ANR_ROLLUP_BY_NAME;
 }
+
+/* --- packs (catalogue_anr_rollup.c) --- */
+
+static bool take_str(const uint8_t **p, const uint8_t *end, struct tw_str *ret)
+{
+	uint64_t len;
+
+	if (!tw_get_varint(p, end, &len) || len > (uint64_t)(end - *p))
+		return false;
+	*ret = (struct tw_str){(const char *)*p, len};
+	*p += len;
+	return true;
+}
+
+static enum tw_status take_pack(
+        struct answer *to, struct tw_str pack, int64_t day, struct tw_buf *name, struct tw_err *err)
+{
+	const uint8_t *p = (const uint8_t *)pack.ptr, *const end = p + pack.len;
+	enum tw_status st = TW_OK;
+
+	while (st == TW_OK && p < end) {
+		struct dims of = {"", "", "", day};
+		struct tw_str text, data;
+		struct tw_anr_rollup *t;
+
+		if (!take_str(&p, end, &text) || !take_str(&p, end, &data))
+			return tw_fail(err, TW_CORRUPT, "the sums of ANRs and locks are damaged");
+		tw_buf_clear(name);
+		(void)tw_buf_add_str(name, text);
+		(void)tw_buf_add_u8(name, 0);
+		if (tw_buf_status(name) != TW_OK)
+			return tw_anr_fail_too_large(err);
+		of.name = (const char *)name->data;
+		if (!is_requested(to->query, of.name))
+			continue;
+		t = rollup_at(to, &of);
+		st = t ? tw_anr_rollup_merge(
+		                 to->all->arena, t, (const uint8_t *)data.ptr, data.len, err)
+		       : tw_anr_fail_too_large(err);
+	}
+	return st;
+}
+
+static enum tw_status take_packs(struct tw_db *db, struct answer *to, struct tw_err *err)
+{
+	const struct tw_anr_rollup_query *query = to->query;
+	struct tw_buf name;
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, db, err, /* primary keys */
+	        "SELECT d.day, coalesce(t.fine,0), t.data FROM anr_day d LEFT JOIN anr_rollup t ON"
+	        " t.project_id=?1 AND t.what=?4 AND t.fine=2 AND t.day=d.day+0 AND"
+	        " t.generation=d.generation WHERE d.project_id=?1 AND d.day BETWEEN ?2 AND ?3"
+	        " ORDER BY d.day",
+	        "tiii", query->project_id, to->first_day, to->last_day, (int64_t)query->what);
+
+	to->first_day = INT64_MAX;
+	to->last_day = INT64_MIN;
+	tw_buf_init(&name, PACK_NAME_BYTES);
+	while (st == TW_OK && tw_cat_row(&q)) {
+		const int64_t day = tw_cat_int(&q, 0);
+
+		if (tw_cat_int(&q, 1)) {
+			st = take_pack(to, tw_cat_blob(&q, 2), day, &name, err);
+			continue;
+		}
+		to->first_day = day < to->first_day ? day : to->first_day;
+		to->last_day = day;
+	}
+	tw_buf_done(&name);
+	return tw_cat_close_after(&q, st, err);
+}
+
+/* --- stored rollups --- */
 
 static struct dims dims_of_row(const struct tw_cat_query *q, const struct answer *to)
 {
@@ -115,8 +190,11 @@ static enum tw_status take_rows(struct tw_cat_query *q, struct answer *to, struc
 #define HASHES_OF_KEYS                                                                             \
 	"t.name_hash=ANY(ARRAY(SELECT " HASH_OF_KEY                                                \
 	" FROM unnest(CAST(?12 AS TEXT[])) AS k(key))) AND "
-#define AMONG TW_EITHER("", HASHES_OF_KEYS) "t.name" TW_CAT_AMONG_IDS("?12")
-#define ALL   "t.name<>?12"
+#define UNPACKED                                                                                   \
+	" AND (?11<>0 OR NOT EXISTS(SELECT 1 FROM anr_rollup p WHERE p.project_id=?1 AND"          \
+	" p.what=?10 AND p.fine=2 AND p.day=d.day AND p.generation=d.generation))"
+#define AMONG TW_EITHER("", HASHES_OF_KEYS) "t.name" TW_CAT_AMONG_IDS("?12") UNPACKED
+#define ALL   "t.name<>?12" UNPACKED
 #define DIMS  ", t.day, t.version_name, t.os"
 /* A plan for any values is made for few rows: it would fetch each row through the index. */
 #define KEPT(dims, named)                                                                          \
@@ -144,7 +222,7 @@ static enum tw_status take_kept(struct tw_db *db, struct answer *to, struct tw_e
 	if (!name)
 		return tw_anr_fail_too_large(err);
 	st = tw_cat_query(&q, db, err, sql, /* primary keys */
-	        "tiittttttiit", query->project_id, f->first_day, f->last_day, f->app,
+	        "tiittttttiit", query->project_id, to->first_day, to->last_day, f->app,
 	        f->version_name, f->build_id, f->scenario, f->device_class, f->os,
 	        (int64_t)query->what, (int64_t)is_by_dimension(query), name);
 	return st == TW_OK ? take_rows(&q, to, err) : st;
@@ -196,9 +274,12 @@ static enum tw_status take_locks(struct tw_db *db, struct answer *to, struct tw_
 
 static enum tw_status read_all(struct tw_db *db, struct answer *to, struct tw_err *err)
 {
+	const bool is_kept = !to->query->filter->label[0];
 	enum tw_status st = TW_OK;
 
-	if (!to->query->filter->label[0])
+	if (is_kept && !to->query->name && !is_by_dimension(to->query))
+		st = take_packs(db, to, err);
+	if (st == TW_OK && is_kept && to->first_day <= to->last_day)
 		st = take_kept(db, to, err);
 	if (st != TW_OK)
 		return st;
@@ -209,7 +290,7 @@ static enum tw_status read_all(struct tw_db *db, struct answer *to, struct tw_er
 enum tw_status tw_cat_anr_rollups_read(struct tw_catalogue *c,
         const struct tw_anr_rollup_query *query, struct tw_anr_rollups *all, struct tw_err *err)
 {
-	struct answer to = {query, all};
+	struct answer to = {query, all, query->filter->first_day, query->filter->last_day};
 	struct tw_db *db;
 	/* a report must not be read twice, before and after it is added to the rollups */
 	enum tw_status st = tw_cat_snapshot(c, &db, err);

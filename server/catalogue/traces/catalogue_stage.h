@@ -16,7 +16,7 @@
 struct tw_catalogue;
 struct tw_named_trace;
 
-enum { TW_STAGE_ALSO = 2 };
+enum { TW_STAGE_ALSO = 3 };
 struct tw_stage_sql {      /* SQL for `trace`: constants of the code */
 	const char *stage; /* its waiting traces: SQLite: index trace_stage_STAGE; PostgreSQL: table
 	                      trace_stage */

@@ -122,7 +122,12 @@ async function fill(s) {
 }
 
 async function settled(s) {
-	await until(() => Number(s.run(`SELECT count(*) FROM anr_day WHERE waiting=1 AND day<${Math.floor(Date.now() / 86400000)}`)) === 0, 'ANRs summed', 3600);
+	const anrDays = (which) => Number(s.run(`SELECT count(*) FROM anr_day WHERE ${which} AND day<${Math.floor(Date.now() / 86400000)}`));
+	await until(() => anrDays('waiting=1') === 0, 'ANRs summed', 3600);
+	await s.stop();
+	s.run('UPDATE anr_day SET pack_ms=1 WHERE pack_ms>0'); // without waiting for that time
+	await s.start();
+	await until(() => anrDays('pack_ms>0') === 0, 'their sums packed', 3600);
 	await until(async () => (await s.get('/api/v1/fleet/stages', { key: s.admin })).json.stages.every(({ waiting }) => waiting === 0), 'stages done', 3600);
 }
 

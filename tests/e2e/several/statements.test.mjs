@@ -44,7 +44,7 @@ const arrangements = {
 };
 
 /* Repeated at intervals, also if there is nothing to do: their number depends on the time. */
-const polls = ['build_rename WHERE stage=', 'rollup_cell WHERE project_id>', 'rollup_tree WHERE pending>', 'anr_trace WHERE day<', 'anr_day WHERE day<', 'anr_day d WHERE d.project_id=$1 AND d.waiting=',
+const polls = ['build_rename WHERE stage=', 'rollup_cell WHERE project_id>', 'rollup_tree WHERE pending>', 'anr_trace WHERE day<', 'anr_day WHERE day<', 'anr_day d WHERE d.project_id=$1 AND d.waiting=', 'anr_day WHERE project_id=$1 AND pack_ms>',
 	'postponed WHERE stage=', 'rollup_merged WHERE due>', 'count_delta LIMIT', 'outbox WHERE state=', 'ticket WHERE due_ms>', 'resumable WHERE', 'project WHERE project_id>', 'catalogue_schema'].map((of) => `query LIKE 'SELECT%FROM ${of}%'`).join(' OR ');
 /* Locks of objects: how many share a statement depends on the time, too. */
 const locks = "query LIKE '%pg_try_advisory_lock_shared%'";

@@ -165,6 +165,16 @@ static void count(bool all)
 	}
 }
 
+/* Packs all days that have ended. */
+static void pack(void)
+{
+	const struct tw_anr_rollup_due due = {s.project, RULES, DAY0, 1, (DAY0 + 99) * TW_DAY_MS};
+	bool more = true;
+
+	while (more)
+		assert_int_equal(tw_catalogue_anr_rollup(s.c, &due, &more, NULL), TW_OK);
+}
+
 /* --- the truth --- */
 
 static bool passes(const struct report *r, const struct tw_rollup_filter *f)
@@ -495,6 +505,41 @@ static void test_counted_bit_by_bit(void **state)
 	check();
 }
 
+/* Lists read the packs alone; single groups are read from their rows. */
+static void test_packed(void **state)
+{
+	const struct tw_rollup_filter all = {"", "", "", "", "", "", "", DAY0, DAY0 + DAYS};
+
+	(void)state;
+	assert_int_equal(number("SELECT count(*) FROM anr_day WHERE pack_ms>0"), DAYS);
+	pack();
+	assert_int_equal(number("SELECT count(*) FROM anr_day WHERE pack_ms>0"), 0);
+	assert_int_equal(number("SELECT count(*) FROM anr_rollup WHERE fine=2"), 2 * DAYS);
+	check();
+	catalogue_run(s.db, "UPDATE anr_rollup SET fine=3 WHERE fine=0 AND name<>''");
+	check_groups(&all);
+	check_days(&all, 0);
+	check_locks(&all, true, 0);
+	catalogue_run(s.db, "UPDATE anr_rollup SET fine=0 WHERE fine=3");
+}
+
+/* A day that changes is not read from its pack, and packed again later. */
+static void test_unpacked(void **state)
+{
+	(void)state;
+	make(&reports[0], 4711);
+	put(&reports[0]);
+	key(&reports[0]);
+	check();
+	count(true);
+	check();
+	assert_int_equal(number("SELECT count(*) FROM anr_day WHERE pack_ms>0"), 1);
+	assert_int_equal(number("SELECT count(*) FROM anr_rollup WHERE fine=2"), 2 * (DAYS - 1));
+	pack();
+	assert_int_equal(number("SELECT count(*) FROM anr_rollup WHERE fine=2"), 2 * DAYS);
+	check();
+}
+
 static void test_keyed_and_put_again(void **state)
 {
 	(void)state;
@@ -600,6 +645,8 @@ static int teardown(void **state)
 
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counted_bit_by_bit),
+        cmocka_unit_test(test_packed),
+        cmocka_unit_test(test_unpacked),
         cmocka_unit_test(test_keyed_and_put_again),
         cmocka_unit_test(test_the_same_bytes_again),
         cmocka_unit_test(test_forgotten),
