@@ -1,0 +1,127 @@
+/*
+ * engines.test.mjs - SQLite and PostgreSQL answer alike: two servers with the same traces, lists with filters drawn by
+ * lot, their pages, totals and facets.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { lots } from '../cluster.mjs';
+import { sampleTrace } from '../make.mjs';
+import { postgresIsThere, startPostgres } from '../postgres.mjs';
+import { Server, atEnd, inFull, newFolder, until } from '../server.mjs';
+
+const TRACES = 48;
+const LISTS = inFull(4000, 250);
+const PAGE = 5;
+const DAY_MS = 86400000;
+const started = (n) => 1700000000000 + n * DAY_MS;
+
+/* Texts that a pattern, an array, JSON or a literal would read otherwise. */
+const texts = ['', 'shop', 'SHOP', 'sh_p', 'sh%p', '%', '_', '\\', '\\%', 'a\\', "it's", '"quoted"', '{a,b}', 'null', 'NULL', '$1', '?1', 'Näher', 'NÄHER', 'İstanbul', 'ß', '中文', '\u{1F600}', 'e\u0301', 'a\u200Bb', 'x'.repeat(255)];
+const labels = [{}, { user: '47' }, { user: '471' }, { user: 47 }, { 'a=b': 'c=d' }, { user: 'a,b' }, { user: '}' }, { note: '{"user":"47"}' }, { wifi: true }, { wifi: 'true' }, { 'k%': '_' }, { k: '\\' }, { k: '"' }, { ü: 'Ä' }, { n: 5 }, { n: 55 }];
+const tags = ['slow', 'a b', '%', 'Ä', '\\', "'"];
+const codes = ['', '0', '7', '007', '8.1', '803', '99999999999999999999', 'ten'];
+
+const of = (draw, list) => list[Math.floor(draw() * list.length)];
+const meta = (draw, n) => ({ app: of(draw, texts), version_name: of(draw, texts), version_code: of(draw, codes), device: `${of(draw, texts)}${n % 7}`, scenario: of(draw, texts), build_id: of(draw, ['', 'b1', 'B1', 'b%']), os: of(draw, ['13', '14', '']), process: of(draw, texts),
+	session_id: of(draw, ['', 's', 'S', 's_']), started_at: String(of(draw, [started(n), started(0), 0])), labels: JSON.stringify(of(draw, labels)) });
+
+/* Part of a text, except one that may occur in an id: the servers have different ids. */
+function part(draw) {
+	const all = [...of(draw, texts)];
+	const from = Math.floor(draw() * all.length);
+	const text = all.slice(from, from + 1 + Math.floor(draw() * 4)).join('');
+	return /^[0-9a-hjkmnp-tv-z]*$/i.test(text) ? part(draw) : text;
+}
+const label = (draw) => {
+	const [key, value] = of(draw, Object.entries(of(draw, labels)).length ? Object.entries(of(draw, labels.slice(1))) : [['user', '47']]);
+	return `${key}=${draw() < 0.3 ? '' : value}`;
+};
+const filters = {
+	app: (draw) => of(draw, texts.slice(1)), version_name: (draw) => of(draw, texts.slice(1)), version_code: (draw) => of(draw, codes.slice(1)), scenario: (draw) => of(draw, texts.slice(1)), process: (draw) => of(draw, texts.slice(1)),
+	build_id: (draw) => of(draw, ['b1', 'B1', 'b%']), os: (draw) => of(draw, ['13', '14']), session_id: (draw) => of(draw, ['s', 'S', 's_']), device: (draw) => `${of(draw, texts)}${Math.floor(draw() * 7)}`,
+	version_code_min: (draw) => of(draw, ['0', '7', '804', '9223372036854775807']), version_code_max: (draw) => of(draw, ['0', '7', '804', '9223372036854775807']), state: (draw) => of(draw, ['ready', 'failed', 'queued', 'archived', 'decoding']), pinned: (draw) => of(draw, ['0', '1']),
+	started_since: (draw) => String(started(Math.floor(draw() * TRACES))), started_until: (draw) => String(started(Math.floor(draw() * TRACES))), tag: (draw) => of(draw, tags), label, q: (draw) => (draw() < 0.5 ? part(draw) : `${part(draw)} ${part(draw)}`),
+};
+
+function drawn(draw) {
+	const query = new URLSearchParams({ sort: of(draw, ['slices', 'duration', 'bytes', 'created']), order: of(draw, ['asc', 'desc']) });
+	for (let n = 1 + Math.floor(draw() * 3); n > 0; n--) {
+		const name = of(draw, Object.keys(filters));
+		if (!query.has(name) || name === 'label') query.append(name, filters[name](draw));
+	}
+	return query;
+}
+
+const skip = postgresIsThere ? false : 'PostgreSQL 15 or later is not installed';
+
+test('two servers with the same traces, one on each engine', { skip }, async (t) => {
+	const db = await startPostgres(t);
+	const servers = await Promise.all([[], ['--catalog', db.url('engines')]].map(async (args) => {
+		const s = new Server(newFolder(t, 'tw-engines-'), ['--device-requests', '0', ...args]);
+		atEnd(t, () => s.stop());
+		await s.start();
+		return s;
+	}));
+	const numbers = await Promise.all(servers.map(fill));
+
+	await t.test('lists by any filters have the same rows, totals and pages', async () => {
+		const draw = lots(4711);
+		let found = 0;
+		for (let n = 0; n < LISTS; n++) {
+			const query = drawn(draw);
+			const [one, other] = await Promise.all(servers.map((s, k) => whole(s, numbers[k], query)));
+			assert.deepEqual(other, one, `${query}`);
+			found += one.total > 0;
+		}
+		assert.ok(found > LISTS / 5, `${found} of ${LISTS} lists have rows`);
+	});
+
+	await t.test('a condition that is not valid is refused alike', async () => {
+		for (const query of ['q=%FF', 'q=a%00b', 'app=%C3', 'label=%00%3D1', 'label==1', 'tag=%ED%A0%80', `q=${'x'.repeat(10000)}`, `app=${'%25'.repeat(10000)}`, `label=k%3D${'%5C'.repeat(5000)}`, 'since=-1', 'version_code_min=9223372036854775808', `q=${'a+'.repeat(9)}`, 'cursor=1', 'cursor=x', `cursor=99999999999999999999.${'0'.repeat(26)}`]) {
+			const [one, other] = await Promise.all(servers.map(async (s) => ((answer) => [answer.status, answer.json?.error ?? answer.json?.total])(await s.get(`/api/v1/traces?${query}`))));
+			assert.deepEqual(other, one, query);
+			assert.ok(one[0] < 500, `${query}: ${one[0]}`);
+		}
+	});
+
+	await t.test('facets have the same values and counts', async () => {
+		for (const column of ['app', 'version_name', 'version_code', 'build_id', 'device', 'os', 'scenario', 'process', 'abi', 'state', 'tag', 'label']) {
+			const [one, other] = await Promise.all(servers.map(async (s) => (await s.get(`/api/v1/facets?column=${column}`)).json.values));
+			assert.deepEqual(other, one, column);
+		}
+	});
+});
+
+/* The traces' numbers by id.  Each has another number of calls, so that orders do not depend on ids. */
+async function fill(s) {
+	const draw = lots(29);
+	const ids = [];
+	for (let n = 0; n < TRACES; n++) {
+		const answer = await s.post('/api/v1/traces', sampleTrace(2 + n), { query: meta(draw, n), headers: { 'Idempotency-Key': `k${n}` } });
+		assert.equal(answer.status, 202, answer.text);
+		ids.push(answer.json.id);
+	}
+	await until(async () => ((await s.get('/api/v1/traces?state=queued')).json.total + (await s.get('/api/v1/traces?state=decoding')).json.total === 0 ? true : undefined), 'decoded');
+	for (const [n, id] of ids.entries())
+		if (n % 3 === 0) {
+			const answer = await s.ask('PATCH', `/api/v1/traces/${id}`, { key: s.write, body: JSON.stringify({ tags: tags.filter(() => draw() < 0.3), title: of(draw, texts).slice(0, 200), pinned: draw() < 0.3 }) });
+			assert.equal(answer.status, 200, answer.text);
+		}
+	return new Map(ids.map((id, n) => [id, n]));
+}
+
+/* All pages of a list as numbers of traces, and its total. */
+async function whole(s, numbers, query) {
+	const of_list = { status: 0, total: 0, traces: [] };
+	for (let cursor = ''; cursor != null; ) {
+		const { status, json } = await s.get(`/api/v1/traces?${query}&limit=${PAGE}${cursor && `&cursor=${encodeURIComponent(cursor)}`}`);
+		Object.assign(of_list, { status, total: json.total, error: json.error });
+		of_list.traces.push(...(json.traces ?? []).map(({ id }) => numbers.get(id)));
+		cursor = json.next_cursor;
+	}
+	if (of_list.status === 200) assert.equal(of_list.traces.length, of_list.total, `${query}: its total`);
+	assert.equal(new Set(of_list.traces).size, of_list.traces.length, `${query}: none twice`);
+	if (query.get('sort') === 'created') of_list.traces.sort((a, b) => a - b);
+	return of_list;
+}
