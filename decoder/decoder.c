@@ -13,6 +13,9 @@
 #include "decoder/formats/sinks/null_sink.h"
 #include "decoder/symbols/map_text.h"
 
+/* Of a piece that is worth decompressing in parallel, these bytes tell whether it is compressed. */
+enum { WORTH_A_THREAD = 512 << 10, HEAD_BYTES = 4 << 10 };
+
 struct tw_decoder {
 	struct tw_arena *arena;
 	struct tw_limits limits;
@@ -173,17 +176,27 @@ static enum tw_status failed_before(const struct tw_decoder *d, struct tw_err *e
 	return d->failed.code;
 }
 
+static enum tw_status push(struct tw_decoder *d, const uint8_t *p, size_t n, struct tw_err *err)
+{
+	if (d->wants_ahead && *tw_unzip_kinds(d->unzip))
+		start_ahead(d);
+	return d->ahead ? tw_ahead_push(d->ahead, d->unzip, p, n, err)
+	                : tw_unzip_push(d->unzip, p, n, err);
+}
+
 enum tw_status tw_decoder_push(struct tw_decoder *d, const void *p, size_t n, struct tw_err *err)
 {
+	const uint8_t *from = p;
+	const size_t head = d->wants_ahead && n >= WORTH_A_THREAD ? HEAD_BYTES : 0;
 	struct tw_err why = {0};
 	enum tw_status st = failed_before(d, err);
 
 	if (st != TW_OK)
 		return st;
-	if (d->wants_ahead && *tw_unzip_kinds(d->unzip))
-		start_ahead(d);
-	st = d->ahead ? tw_ahead_push(d->ahead, d->unzip, p, n, &why)
-	              : tw_unzip_push(d->unzip, p, n, &why);
+	if (head)
+		st = push(d, from, head, &why);
+	if (st == TW_OK)
+		st = push(d, from + head, n - head, &why);
 	return keep_failure(d, st, &why, err);
 }
 
@@ -214,11 +227,14 @@ static enum tw_status decode_inner(struct tw_decoder *d, struct tw_err *err)
 static enum tw_status finish(struct tw_decoder *d, struct tw_err *err)
 {
 	enum tw_unzip_end end;
-	enum tw_status st = tw_unzip_finish(d->unzip, &end, err);
-	uint64_t at = tw_unzip_bytes(d->unzip);
+	enum tw_status st = d->ahead ? tw_ahead_finish(d->ahead, err) : TW_OK;
+	uint64_t at;
 
+	if (st == TW_OK)
+		st = tw_unzip_finish(d->unzip, &end, err);
 	if (st != TW_OK)
 		return st;
+	at = tw_unzip_bytes(d->unzip);
 	if (at == 0 && end == TW_UNZIP_COMPLETE)
 		return tw_fail_at(err, TW_BAD_REQUEST, 0, "the body is empty");
 	if (at == 0)

@@ -171,17 +171,18 @@ enum tw_status tw_ahead_put(void *ahead, const uint8_t *p, size_t n, struct tw_e
 	return st;
 }
 
-/* The next piece; NULL once the thread is idle.  Call with the lock held. */
-static const struct slot *wait_for_slot(struct tw_ahead *a)
+/* False: the thread is idle, and all pieces are consumed.  Call with the lock held. */
+static bool wait_for_slot(struct tw_ahead *a)
 {
 	while (a->taken == a->made && a->unzip)
 		(void)pthread_cond_wait(&a->changed, &a->lock);
-	return a->taken < a->made ? &a->slots[a->taken % SLOTS] : NULL;
+	return a->taken < a->made;
 }
 
 /* Delivers a piece and frees its slot.  Call with the lock held; releases it during delivery. */
-static void consume(struct tw_ahead *a, const struct slot *s)
+static void consume(struct tw_ahead *a)
 {
+	const struct slot *s = &a->slots[a->taken % SLOTS];
 	struct outcome o = a->consumed;
 
 	(void)pthread_mutex_unlock(&a->lock);
@@ -193,10 +194,15 @@ static void consume(struct tw_ahead *a, const struct slot *s)
 	(void)pthread_cond_broadcast(&a->changed);
 }
 
+static void consume_rest(struct tw_ahead *a)
+{
+	while (wait_for_slot(a))
+		consume(a);
+}
+
 enum tw_status tw_ahead_push(
         struct tw_ahead *a, struct tw_unzip *z, const uint8_t *p, size_t n, struct tw_err *err)
 {
-	const struct slot *s;
 	enum tw_status st;
 
 	(void)pthread_mutex_lock(&a->lock);
@@ -204,9 +210,22 @@ enum tw_status tw_ahead_push(
 	a->p = p;
 	a->n = n;
 	(void)pthread_cond_broadcast(&a->changed);
-	while ((s = wait_for_slot(a)))
-		consume(a, s);
+	while (wait_for_slot(a) && a->unzip)
+		consume(a);
+	if (a->unzipped.status != TW_OK)
+		consume_rest(a);
 	st = return_outcome(a->consumed.status != TW_OK ? &a->consumed : &a->unzipped, err);
+	(void)pthread_mutex_unlock(&a->lock);
+	return st;
+}
+
+enum tw_status tw_ahead_finish(struct tw_ahead *a, struct tw_err *err)
+{
+	enum tw_status st;
+
+	(void)pthread_mutex_lock(&a->lock);
+	consume_rest(a);
+	st = return_outcome(&a->consumed, err);
 	(void)pthread_mutex_unlock(&a->lock);
 	return st;
 }

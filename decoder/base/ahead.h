@@ -4,8 +4,10 @@
  * Wraps a tw_unzip: give tw_ahead_put to the tw_unzip as its output, optionally tw_ahead_space as
  * its memory, which saves a copy, and push input with tw_ahead_push instead of tw_unzip_push.
  * Bytes, order and errors are unchanged; only the boundaries between pieces differ.  A push returns
- * after all its output was consumed, so the thread is idle between pushes. Thread: call
- * tw_ahead_push and tw_ahead_free in one thread; `out` is called in that thread only.
+ * once its input is decompressed, so the thread is idle between pushes; the last pieces are
+ * consumed while the next push is decompressed, or by tw_ahead_finish.
+ * Thread: call all functions but tw_ahead_put and tw_ahead_space in one thread; `out` is called in
+ * that thread only.
  */
 #ifndef TW_AHEAD_H
 #define TW_AHEAD_H
@@ -25,8 +27,11 @@ enum tw_status tw_ahead_put(void *ahead, const uint8_t *p, size_t n, struct tw_e
 uint8_t *tw_ahead_space(void *ahead);
 
 /* Like tw_unzip_push.  An error of `out` is returned before a decompression error at a later
- * offset. */
+ * offset, possibly by a later call. */
 enum tw_status tw_ahead_push(
         struct tw_ahead *a, struct tw_unzip *z, const uint8_t *p, size_t n, struct tw_err *err);
+
+/* Consumes the rest.  Call before tw_unzip_finish. */
+enum tw_status tw_ahead_finish(struct tw_ahead *a, struct tw_err *err);
 
 #endif

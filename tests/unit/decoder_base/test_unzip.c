@@ -74,6 +74,8 @@ static struct unzipped unzip_by(
 		u.status = push(&t, z, in->data + at, n, &u.err);
 		at += n;
 	}
+	if (u.status == TW_OK && t.ahead)
+		u.status = tw_ahead_finish(t.ahead, &u.err);
 	if (u.status == TW_OK)
 		u.status = tw_unzip_finish(z, &u.end, &u.err);
 	if (z) {
@@ -639,6 +641,36 @@ static void test_reader_fails(void **state)
 	reader_fails(true);
 }
 
+/* Its failure in one of the last pieces is returned at the latest by tw_ahead_finish. */
+static void test_reader_fails_late(void **state)
+{
+	enum { BYTES = 4 << 20 };
+	struct tw_limits limits = tw_limits_default();
+	struct tw_arena *a = tw_arena_new(1 << 20);
+	struct limited l = {.room = BYTES - BYTES / 4};
+	struct tw_ahead *ahead = tw_ahead_new(take_some, &l);
+	struct tw_unzip *z = tw_unzip_new(a, &limits, tw_ahead_put, ahead);
+	struct tw_buf plain, in;
+	struct tw_err err = {0};
+	enum tw_status st;
+
+	(void)state;
+	fill(&plain, BYTES);
+	tw_buf_init(&in, ROOM);
+	add_zstd(&in, plain.data, plain.len, 1);
+	assert_non_null(ahead);
+	st = tw_ahead_push(ahead, z, in.data, in.len, &err);
+	if (st == TW_OK)
+		st = tw_ahead_finish(ahead, &err);
+	assert_int_equal(st, TW_FULL);
+	assert_int_equal(err.offset, l.room);
+	tw_ahead_free(ahead);
+	tw_unzip_free(z);
+	tw_arena_free(a);
+	tw_buf_done(&plain);
+	tw_buf_done(&in);
+}
+
 static void test_ahead_without_memory(void **state)
 {
 	(void)state;
@@ -662,6 +694,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_window),
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_reader_fails),
+        cmocka_unit_test(test_reader_fails_late),
         cmocka_unit_test(test_ahead_without_memory),
 };
 
