@@ -207,6 +207,30 @@ for (const width of [2560, 3840])
 		await done(page, t);
 	});
 
+test('no table is wider than its panel, from a phone to a large screen', async (t) => {
+	const page = await open();
+	const wide = [];
+	for (const [name, at, whole] of (await pages()).filter(([, at]) => !at.startsWith('/traces/'))) {
+		await page.goto(server.url + at);
+		await page.waitForSelector(whole);
+		for (const width of [390, 760, 800, 960, 1024, 1280, 2560]) {
+			await page.setViewportSize({ width, height: 900 });
+			await settled(page);
+			wide.push(...await page.locator('.scroll').evaluateAll((all) => all.filter((panel) => panel.scrollWidth > panel.clientWidth).map((panel) => panel.innerText.slice(0, 40))).then((all) => all.map((text) => `${name}, ${width}: ${text}`)));
+		}
+	}
+	assert.deepEqual(wide, []);
+	/* with room, the rows are a table again */
+	await page.goto(`${server.url}/traces`);
+	await page.waitForSelector('td');
+	assert.equal(await page.locator('[data-blocks]').count(), 0);
+	await page.setViewportSize({ width: 500, height: 900 });
+	await page.waitForSelector('[data-blocks] [data-column="Duration"]');
+	await page.setViewportSize({ width: 1280, height: 900 });
+	await page.waitForSelector('[data-blocks]', { state: 'detached' });
+	await done(page, t);
+});
+
 test('the focus goes through a page in its order, and is seen', async (t) => {
 	const page = await open();
 	for (const [name, at, whole] of await somePages()) {

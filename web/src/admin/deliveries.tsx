@@ -49,7 +49,7 @@ function Row({ hook, d, again }: { hook: string; d: Delivery; again: () => void 
 	const last = d.log[d.log.length - 1];
 	return <>
 		<tr data-delivery={d.id}>
-			<td class="nowrap">{when(d.created_ms)}</td>
+			<td class="when">{when(d.created_ms)}</td>
 			<td class="nowrap"><button class="plain" aria-expanded={open} onClick={() => show(!open)}>{d.event}</button></td>
 			<td class="nowrap"><span class={`state ${STATES[d.state] ?? ''}`}>{STATE_NAMES[d.state] ?? d.state}</span></td>
 			<td class="num">{d.attempts}</td>

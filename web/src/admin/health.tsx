@@ -122,7 +122,7 @@ function Stages({ stages, all }: { stages: Stage[] | null; all: Sample[] | null 
 				<thead><tr><th>{tr('Stage')}</th><th class="num">{tr('Waiting traces')}</th><th class="num">{tr('All projects')}</th><th>{tr('Oldest since')}</th><th>{tr('Postponed because')}</th></tr></thead>
 				<tbody>{stages.map((s) => (
 					<tr key={s.stage} data-stage={s.stage}><td>{stageName(s.stage)}</td><td class="num">{count(s.waiting)}</td><td class="num">{counted(everywhere.get(s.stage) ?? null) ?? '–'}</td>
-						<td class="nowrap">{s.oldest_ms > 0 ? when(s.oldest_ms) : <span class="quiet">–</span>}</td>
+						<td class="when">{s.oldest_ms > 0 ? when(s.oldest_ms) : <span class="quiet">–</span>}</td>
 						<td class="anywhere">{s.postponed.length ? s.postponed.map((p) => tr('{reason} ({n})', { reason: serverText(p.message), n: count(p.traces) })).join('; ') : <span class="quiet">–</span>}</td></tr>))}</tbody>
 			</Cards>}
 		</Panel>

@@ -69,7 +69,7 @@ function Exemplars({ list, shown }: { list: Exemplar[]; shown?: string }) {
 			<tbody>{list.map((e) => (
 				<tr key={e.trace} data-trace={e.trace} aria-current={e.trace === shown ? 'true' : undefined}>
 					<td class="mono nowrap">{e.exists ? <a href={link(`/traces/${e.trace}`)}>{e.trace.slice(-8)}</a> : <span class="quiet" title={tr('The trace was deleted; it remains counted')}>{tr('{trace} (deleted)', { trace: e.trace.slice(-8) })}</span>}</td>
-					<td class="nowrap">{when(e.recorded_ms)}</td><td>{e.version_name}</td><td>{e.device}</td><td>{e.os}</td><td class="anywhere long">{sentence(serverText(e.verdict))}</td>
+					<td class="when">{when(e.recorded_ms)}</td><td>{e.version_name}</td><td>{e.device}</td><td>{e.os}</td><td class="anywhere long">{sentence(serverText(e.verdict))}</td>
 					<td>{e.exists && e.trace !== shown && <button class="small" onClick={() => set({ trace: e.trace }, true)} aria-label={tr('Show the report of {trace}', { trace: e.trace.slice(-8) })}>{tr('Show')}</button>}</td>
 				</tr>))}</tbody>
 		</Cards>

@@ -32,7 +32,7 @@ function Row({ g, days, picked, pick }: { g: Group; days: number; picked: boolea
 			<td><Trend trend={g.trend} days={days} name={g.name || serverText(g.title)} /></td>
 			<td class="num">{count(g.versions)}</td>
 			<td class="num">{count(g.devices)}</td>
-			<td class="nowrap">{when(g.last_ms)}<br /><span class="quiet">{g.last_version || tr('no version')}</span></td>
+			<td class="when">{when(g.last_ms)}<br /><span class="quiet">{g.last_version || tr('no version')}</span></td>
 		</tr>
 	);
 }

@@ -62,7 +62,7 @@ function Rules({ rules, chosen }: { rules: RuleSum[]; chosen?: string }) {
 				<td class="anywhere named name"><a href={withFilter('/fleet/findings', { rule: r.id })}>{serverText(r.title)}</a></td>
 				<td class="num">{page && `${count(r.traces)} · `}<span class={ink(r)}>{percent(r.share)}</span></td><td class={`num ${page ? 'share' : ''}`}>{page && <span class="bar" style={{ width: `${(100 * r.main_ns) / most}%` }} />}{duration(r.main_ns)}</td><td class="num">{duration(r.ns / r.traces)}</td>
 				<td class="anywhere wide"><Cause c={r.causes[0]} /></td>
-				<td class="nowrap">{r.exemplars.slice(0, page ? 3 : 1).map((e, i) => <>{i > 0 && ' '}<Example id={e.id} ns={page ? e.ns : 0} what={page ? `${duration(e.ns)} ${serverText(r.title)}` : tr('slowest trace with {title}', { title: serverText(r.title) })} /></>)}</td>
+				<td>{r.exemplars.slice(0, page ? 3 : 1).map((e, i) => <>{i > 0 && ' '}<Example id={e.id} ns={page ? e.ns : 0} what={page ? `${duration(e.ns)} ${serverText(r.title)}` : tr('slowest trace with {title}', { title: serverText(r.title) })} /></>)}</td>
 			</tr>)}</tbody>
 		</Cards>
 	);

@@ -79,13 +79,13 @@ function Row({ i, picked, pick }: { i: Item; picked: boolean; pick: () => void }
 			<td class="anywhere wide"><a class="rowlink" href={addressOf(i)}>{i.kind === 'regression' && i.title && !isWhole(i) ? <MethodName name={i.title} /> : titleOf(i)}</a>
 				{i.scenario && i.scenario !== i.title && <span class="quiet"> {i.scenario}</span>}
 				{narrow.value && <div class="quiet">{kindOf(i)}</div>}</td>
-			{!narrow.value && <td class="nowrap">{kindOf(i)}</td>}
+			{!narrow.value && <td>{kindOf(i)}</td>}
 			<td>{i.anr && <Trend trend={i.anr.trend} days={TREND_DAYS} name={titleOf(i)} wide={90} high={14} />}{i.regression && <RegressionDays id={i.id} percentile={i.regression.percentile} name={titleOf(i)} />}</td>
-			<td class="num">{i.regression && <span class="quiet">{i.regression.kind === 'new' ? '' : `${duration(i.regression.before_ns)} → `}{duration(i.regression.after_ns)}</span>} {figureOf(i)}</td>
+			<td class="num">{i.regression && <span class="quiet nowrap">{i.regression.kind === 'new' ? '' : `${duration(i.regression.before_ns)} → `}{duration(i.regression.after_ns)}</span>} {figureOf(i)}</td>
 			<td><span class={`state ${TONES[i.status]}`}>{stateOf(i)}</span></td>
 			<td class="anywhere">{i.owner ? <><span class="letter" aria-hidden="true">{[...i.owner][0]}</span>{'\u00a0'}{i.owner}</> : '–'}</td>
 			<td class="nowrap">{i.version || '–'}</td>
-			<td class="nowrap">{when(i.last_ms)}</td>
+			<td class="when">{when(i.last_ms)}</td>
 		</tr>
 	);
 }

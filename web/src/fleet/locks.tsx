@@ -32,8 +32,8 @@ function Row({ l, most, chosen }: { l: Lock; most: number; chosen: boolean }) {
 			<td class="anywhere wide"><button class="plain linkish" aria-expanded={chosen} onClick={() => set({ name: chosen ? null : l.name }, true)}>{l.owner ? <MethodName name={l.owner} /> : tr('an unknown holder')}</button>
 				{l.monitors.map((m) => <div key={m} class="quiet">{tr.rich('lock of {name}', { name: <ClassName name={m} /> })}</div>)}</td>
 			<td class="thread" title={l.holder}>{l.holder}</td>
-			<Numbers s={l} most={most} /><td class="num">{count(l.versions)}</td><td class="nowrap">{when(l.last_ms)}</td>
-			<td class="nowrap">{l.worst && <a href={link(`/traces/${l.worst}${l.worst_source === 'calls' ? `?note=contention&eq=${encodeURIComponent(l.name)}` : ''}`)} aria-label={tr('longest wait for {name}', { name: l.name })}>{tr('longest wait')}</a>}</td>
+			<Numbers s={l} most={most} /><td class="num">{count(l.versions)}</td><td class="when">{when(l.last_ms)}</td>
+			<td>{l.worst && <a href={link(`/traces/${l.worst}${l.worst_source === 'calls' ? `?note=contention&eq=${encodeURIComponent(l.name)}` : ''}`)} aria-label={tr('longest wait for {name}', { name: l.name })}>{tr('longest wait')}</a>}</td>
 		</tr>
 	);
 }

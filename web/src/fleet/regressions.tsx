@@ -95,7 +95,7 @@ function Row({ r, open, toggle, again }: { r: Regression; open: boolean; toggle:
 			<td class="num">{duration(r.after_ns)}</td>
 			<td><RegressionDays id={r.id} percentile={r.percentile} name={r.method || durationName(r.scenario)} /></td>
 			<td class="anywhere">{r.scenario || <span class="quiet">{tr('none')}</span>}{r.app && <span class="quiet"> {r.app}</span>}</td>
-			<td class="nowrap">{r.base && r.head ? <a href={versions(r)} title={tr('Compare {base} with {head}', { base: r.base, head: r.head })}>{tr('{head} after {base}', { head: r.head, base: r.base })}</a> : <>{r.head || dayOf(r.day_ms)}{r.base && <span class="quiet">{' '}{tr('after {base}', { base: r.base })}</span>}</>}</td>
+			<td>{r.base && r.head ? <a href={versions(r)} title={tr('Compare {base} with {head}', { base: r.base, head: r.head })}>{tr('{head} after {base}', { head: r.head, base: r.base })}</a> : <>{r.head || dayOf(r.day_ms)}{r.base && <span class="quiet">{' '}{tr('after {base}', { base: r.base })}</span>}</>}</td>
 			<td class="num">{count(r.traces_before)} / {count(r.traces_after)}</td>
 			<td class="anywhere">{r.owner}</td>
 		</tr>

@@ -17,7 +17,7 @@ export function Newest({ list, total, capped }: { list: Trace[]; total: number; 
 				<tbody>{list.map((t) => (
 					<tr key={t.id} data-trace={t.id}>
 						<td class="wide"><NameCell t={t} shared={shared} /></td>{shared.place && <><td title={t.meta.version_name}>{t.meta.version_name}</td><td title={t.meta.device}>{t.meta.device}</td></>}
-						<td class="num">{t.summary ? lengthOf(t.summary) : ''}</td><td class="num">{t.summary ? callsOf(t.summary) : ''}</td><td class="num">{when(t.created_ms)}</td>
+						<td class="num">{t.summary ? lengthOf(t.summary) : ''}</td><td class="num">{t.summary ? callsOf(t.summary) : ''}</td><td class="num when">{when(t.created_ms)}</td>
 					</tr>))}</tbody>
 			</Cards>
 		</Panel>

@@ -1,5 +1,5 @@
-// A table whose rows a phone shows as blocks, so that nothing scrolls sideways: the cell that names the row, then each
-// other cell after its column's name, unless it is empty.
+// A table whose rows become blocks on a phone, and wherever it is wider than its panel, so that nothing scrolls sideways: the
+// cell that names the row, then each other cell after its column's name, unless it is empty.
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 
@@ -25,15 +25,22 @@ function label({ tHead, tBodies }: HTMLTableElement): void {
 export function Cards({ of, label: name, stale, children }: { of?: string; label?: string; stale?: boolean; children: ComponentChildren }) {
 	const ref = useRef<HTMLTableElement>(null);
 	useLayoutEffect(() => { // rows come and go without this component, as when the next page is appended
+		const table = ref.current!, box = table.parentElement!;
 		const phone = matchMedia(PHONE);
-		const apply = () => phone.matches && label(ref.current!);
-		const watch = new MutationObserver(apply);
-		watch.observe(ref.current!, { childList: true, characterData: true, subtree: true });
-		phone.addEventListener('change', apply);
+		let width = -1;
+		const apply = () => {
+			width = box.clientWidth;
+			table.toggleAttribute('data-blocks', phone.matches);
+			if (!phone.matches && !table.toggleAttribute('data-blocks', table.offsetWidth > width)) return;
+			label(table);
+		};
+		const rows = new MutationObserver(apply), size = new ResizeObserver(() => box.clientWidth !== width && apply());
+		rows.observe(table, { childList: true, characterData: true, subtree: true });
+		size.observe(box);
 		apply();
 		return () => {
-			watch.disconnect();
-			phone.removeEventListener('change', apply);
+			rows.disconnect();
+			size.disconnect();
 		};
 	}, []);
 	return <div class={stale ? 'scroll stale' : 'scroll'} {...(name && { role: 'group', 'aria-label': name, tabIndex: 0 })}>
