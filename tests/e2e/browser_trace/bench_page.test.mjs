@@ -224,6 +224,12 @@ test('a phone shows one pane at a time; pinch, tap and buttons work on the timel
 	assert.ok(await page.locator('.treerow[aria-level="2"] .method').first().evaluate((e) => e.getBoundingClientRect().width > 60 && e.getBoundingClientRect().right < innerWidth / 2), 'methods have names');
 	await tab(page, 'Timeline');
 	await page.waitForFunction(() => document.querySelector('canvas.calls').getBoundingClientRect().width > 100);
+	const closed = page.locator('.threads li:not(.open)').first();
+	const name = await closed.locator('.name').innerText();
+	await closed.scrollIntoViewIfNeeded();
+	const [lane, chart] = [await closed.boundingBox(), await boxOf(page, 'canvas.calls')];
+	await page.touchscreen.tap(chart.x + chart.width / 2, lane.y + 16);
+	await page.locator('.threads li.open', { hasText: name.split('\n')[0] }).waitFor(); // a tap on a closed thread's lane
 	await done(page, t);
 });
 

@@ -107,11 +107,12 @@ export class Control implements Actions, HeadActions {
 
 	/* --- the selection --- */
 
-	/** A click anywhere in the timeline: on a call, it selects it; the second zooms to it. */
+	/** A click or tap anywhere in the timeline: on a call, it selects it; the second zooms to it; on a closed thread, it opens it. */
 	click(e: MouseEvent, canvas: boolean): void {
 		if (e.detail === 2) return void this.clicked?.then((h) => h && this.open(h)); // of the first, under which things may have moved
 		this.clicked = canvas ? this.scene.at(e.offsetX, e.offsetY) : null;
-		void this.clicked?.then((h) => this.take(h));
+		const at = canvas ? this.scene.groupAt(e.offsetY) : null;
+		void this.clicked?.then((h) => (!h && at?.strip ? this.pick(at.thread!, false) : this.take(h)));
 	}
 
 	private open(h: Hover): void {
