@@ -8,6 +8,7 @@ import { paintCounter, paintSpans, paintStates, paintStrip, rangeOf, uncovered, 
 import { lanesOf, noteAt, shapeOf, trackKey, valueAt, type Lane } from '../../src/trace/state/lanes';
 import { formatOpen, parseOpen, withOpen } from '../../src/trace/state/opened';
 import { toRows } from '../../src/trace/worker/rows';
+import { risen } from '../../src/trace/state/progress';
 import { linesOf } from '../../src/trace/state/statelines';
 import { mainOf, ranOf } from '../../src/trace/state/threadlist';
 import { groupAt, inOrder, inView, layoutOf, OPEN_ROWS, Presence, ROW, rowBox, together, trackAt } from '../../src/trace/timeline/tracks';
@@ -22,6 +23,12 @@ test('the address of a view tells of no other view', () => {
 		assert.ok(sameView(v, addressOf(v)), 'its own echo');
 		assert.ok(!sameView(v, { ...addressOf(v), to: addressOf(v).to + 1 }));
 	}
+});
+
+test('the percentage of loaded calls does not fall when another thread begins to load', () => {
+	const one = risen(0, [{ loaded: 3, total: 4 }]);
+	const two = risen(one, [{ loaded: 4, total: 4 }, { loaded: 0, total: 36 }]);
+	assert.deepEqual([risen(0, []), one, two, risen(two, [{ loaded: 4, total: 4 }, { loaded: 32, total: 36 }])], [0, 75, 75, 90]);
 });
 
 test('a view stays within the trace, and zooms around a point', () => {

@@ -1,5 +1,5 @@
 // The parts around the timeline's canvas: visible heads, the item under the pointer, the status line and the table below.
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import type { Thread } from '../../api/api';
 import { count, duration } from '../../i18n/format';
 import { useTable } from '../../ui/panelstate';
@@ -14,6 +14,7 @@ import type { Shown } from './timelinecontrol';
 import { Head, type HeadActions } from './timelinehead';
 import type { TimelineProps } from './timelineview';
 import { viewOf } from '../state/view';
+import { risen } from '../state/progress';
 import { CallTip, NoteTip } from '../parts/tip';
 import { nameOfThread } from '../parts/threadname';
 import { inView, type Layout } from './tracks';
@@ -52,14 +53,15 @@ export function Under({ p, message, progress, wanted, failed, scene, calls, list
 }) {
 	const v = viewOf(p.whole);
 	const ready = progress.length === wanted && progress.every((q) => q.complete);
-	const [loaded, total] = [progress.reduce((n, q) => n + q.loaded, 0), progress.reduce((n, q) => n + q.total, 0)];
+	const shown = useRef(0);
+	shown.current = ready ? 0 : risen(shown.current, progress);
 	const slices = progress.reduce((n, q) => n + q.slices, 0);
 	const words = wordsOf(p.focus ? [p.focus] : []);
 	const [listed, turn] = useListed(p, ready, scene, list);
 	return <>
 		<div class="row under">
 			<p class="keyed" role="status">{message}</p>
-			{!ready && !failed && <Busy what={total > 0 ? tr('Loading {many}, {total} %', { many: words.many, total: Math.round((100 * loaded) / total) }) : tr('Loading {many}', { many: words.many })} />}
+			{!ready && !failed && <Busy what={shown.current > 0 ? tr('Loading {many}, {total} %', { many: words.many, total: shown.current }) : tr('Loading {many}', { many: words.many })} />}
 			{ready && p.names.length === 0 && <span class="quiet" data-ready="1">{tr('No calls were recorded, {from} in view', { from: duration(v.to - v.from) })}</span>}
 			{ready && p.names.length > 0 && <span class="quiet" data-ready="1">{tr('{slices} in {wanted} open {wanted2}, {from} in view', { slices: many(slices, words), wanted: count(wanted), wanted2: wanted === 1 ? tr('thread') : tr('threads'), from: duration(v.to - v.from) })}</span>}
 			<span class="quiet" role="status">{p.range && tr('{from} selected{tids}', { from: duration(p.range.to - p.range.from), tids: p.range.tids ? tr(' of {tid}', { tid: p.range.tids.size === 1 && p.focus ? nameOfThread(p.focus.tid, [p.focus]) : tr('{tids} threads', { tids: count(p.range.tids.size) }) }) : '' })}</span>
