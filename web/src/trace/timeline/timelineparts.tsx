@@ -56,14 +56,15 @@ export function Under({ p, message, progress, wanted, failed, scene, calls, list
 	const shown = useRef(0);
 	shown.current = ready ? 0 : risen(shown.current, progress);
 	const slices = progress.reduce((n, q) => n + q.slices, 0);
+	const shares = { span: duration(v.to - v.from), whole: duration(p.whole.to - p.whole.from) };
 	const words = wordsOf(p.focus ? [p.focus] : []);
 	const [listed, turn] = useListed(p, ready, scene, list);
 	return <>
 		<div class="row under">
 			<p class="keyed" role="status">{message}</p>
 			{!ready && !failed && <Busy what={shown.current > 0 ? tr('Loading {many}, {total} %', { many: words.many, total: shown.current }) : tr('Loading {many}', { many: words.many })} />}
-			{ready && p.names.length === 0 && <span class="quiet" data-ready="1">{tr('No calls were recorded, {from} in view', { from: duration(v.to - v.from) })}</span>}
-			{ready && p.names.length > 0 && <span class="quiet" data-ready="1">{tr('{slices} in {wanted} open {wanted2}, {from} in view', { slices: many(slices, words), wanted: count(wanted), wanted2: wanted === 1 ? tr('thread') : tr('threads'), from: duration(v.to - v.from) })}</span>}
+			{ready && p.names.length === 0 && <span class="quiet" data-ready="1">{tr('No calls were recorded. The view shows {span} of {whole}.', shares)}</span>}
+			{ready && p.names.length > 0 && <span class="quiet" data-ready="1">{tr('{slices} in {threads}. The view shows {span} of {whole}.', { slices: many(slices, words), threads: tr.many(wanted, '{n} open thread', '{n} open threads'), ...shares })}</span>}
 			<span class="quiet" role="status">{p.range && tr('{from} selected{tids}', { from: duration(p.range.to - p.range.from), tids: p.range.tids ? tr(' of {tid}', { tid: p.range.tids.size === 1 && p.focus ? nameOfThread(p.focus.tid, [p.focus]) : tr('{tids} threads', { tids: count(p.range.tids.size) }) }) : '' })}</span>
 			<span class="grow" />
 			<button class="small" aria-label={tr('Zoom in')} onClick={() => scene.move(zoomed(scene.view, 0.5, 0.5))}>+</button>
