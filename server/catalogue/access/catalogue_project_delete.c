@@ -9,7 +9,7 @@
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/catalogue_tables.h"
 
-enum { SQL_BYTES = 1024 };
+enum { SQL_BYTES = 1024, ROWS_AT_ONCE = 1000 };
 #define DELIVERIES "outbox WHERE project_id=? ORDER BY hook_id,delivery_id LIMIT 1000"
 
 enum tw_status tw_catalogue_project_delete(
@@ -127,8 +127,9 @@ enum tw_status tw_catalogue_project_rows_delete(
 		st = tw_cat_exec(w, &deleted, err, outbox[i], "t", project_id);
 		n += deleted;
 	}
-	/* rows that refer to others come after these */
-	for (unsigned i = tw_tables_n; st == TW_OK && i-- > 0;) {
+	/* rows that refer to others come after these; uploads wait for the transaction, so the rest
+	 * of the tables follows in the next one */
+	for (unsigned i = tw_tables_n; st == TW_OK && n < ROWS_AT_ONCE && i-- > 0;) {
 		deleted = 0;
 		if (is_of_projects(&tw_tables[i]) && !is_deleted_apart(&tw_tables[i]))
 			st = delete_rows(w, &tw_tables[i], project_id, &deleted, err);

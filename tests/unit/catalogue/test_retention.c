@@ -275,6 +275,36 @@ static void test_devices_are_forgotten_in_batches(void **state)
 	close_store(&s);
 }
 
+enum { ROWS_AT_ONCE = 2000 };
+
+/* Likewise for the rows of a deleted project, whatever the number of tables. */
+static void test_rows_of_a_project_go_in_batches(void **state)
+{
+	static const char rows[] = "SELECT (SELECT count(*) FROM digest_made)+(SELECT count(*) FROM"
+	                           " anr_day)+(SELECT count(*) FROM capture_day)";
+	struct store s;
+	bool any = true;
+
+	(void)state;
+	open_store(&s);
+#define NUMBERED                                                                                   \
+	" WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<2500) SELECT "
+	catalogue_run(s.db, "INSERT INTO digest_made(project_id,until_ms,since_ms,made_ms)" NUMBERED
+	                    "'p',i,i,i FROM n");
+	catalogue_run(s.db, "INSERT INTO anr_day(project_id,day)" NUMBERED "'p',i FROM n");
+	catalogue_run(s.db, "INSERT INTO capture_day(project_id,rule,day,traces,devices)" NUMBERED
+	                    "'p','r',i,1,1 FROM n");
+#undef NUMBERED
+	while (any) {
+		const int64_t before = catalogue_number(s.db, rows);
+
+		assert_int_equal(tw_catalogue_project_rows_delete(s.c, "p", &any, NULL), TW_OK);
+		assert_in_range(before - catalogue_number(s.db, rows), 0, ROWS_AT_ONCE);
+	}
+	assert_int_equal(catalogue_number(s.db, rows), 0);
+	close_store(&s);
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_largest_project_gives_its_oldest),
         cmocka_unit_test(test_what_is_kept_stays),
@@ -284,6 +314,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_uptime_counts_over_restarts),
         cmocka_unit_test(test_an_empty_file_deletes_nothing),
         cmocka_unit_test(test_devices_are_forgotten_in_batches),
+        cmocka_unit_test(test_rows_of_a_project_go_in_batches),
 };
 
 UNIT_TESTS("retention", tests)
