@@ -4,8 +4,10 @@
  * While building, a node with two siblings or more is found by (parent, method) in an
  * open-addressing hash, any other one from its parent; the path of the open slices is a stack of
  * nodes.  A finished tree is read in pre-order, with the children of each node sorted by falling
- * total time when the node is read.  A full tree takes no new nodes: a call without a node counts
- * as its caller's self time, and is counted as clipped.  The stored form is in calltree_store.c.
+ * total time when the node is read.  A linked tree is not sorted, and its nodes are read in any
+ * order: each has a list of its children and the size of its subtree.  A full tree takes no new
+ * nodes: a call without a node counts as its caller's self time, and is counted as clipped.  The
+ * stored form is in calltree_store.c.
  */
 #include "decoder/trace/calltree.h"
 
@@ -62,7 +64,8 @@ struct tw_tree_builder {
 	uint32_t depth, cap_path;
 	struct todo *todo; /* while the tree is read: a stack, the next node on top */
 	uint32_t n_todo, cap_todo;
-	uint64_t clipped; /* slices without a node */
+	uint32_t *children; /* of a linked tree: of one node after the other */
+	uint64_t clipped;   /* slices without a node */
 	enum tw_status status;
 };
 
@@ -114,6 +117,7 @@ struct tw_tree_builder *tw_tree_builder_free(struct tw_tree_builder *b)
 	tw_mem_free(b->slots);
 	tw_mem_free(b->path);
 	tw_mem_free(b->todo);
+	tw_mem_free(b->children);
 	tw_mem_free(b);
 	return NULL;
 }
@@ -714,4 +718,88 @@ enum tw_status tw_tree_builder_finish(
 	if (st == TW_OK)
 		*ret = (struct tw_tree){nodes, b->n};
 	return st;
+}
+
+/* --- reading the tree unsorted --- */
+
+struct family {
+	uint32_t children; /* their number, then the place of the next one */
+	uint32_t below;    /* nodes */
+};
+
+/* From the end, all descendants of a node come before it, as a caller is created before its
+ * callees.
+ */
+static void count_families(const struct tw_tree_builder *b, struct family *of)
+{
+	for (uint32_t i = b->n; i-- > 1;) {
+		struct family *caller = &of[b->nodes[i].parent];
+
+		caller->children++;
+		caller->below += of[i].below + 1;
+	}
+}
+
+/* From now on, a node's last_child is the place of its first child, follower the number of its
+ * children, and parent the size of its subtree. */
+static void list_children(struct tw_tree_builder *b, struct family *of)
+{
+	int64_t roots_ns = 0;
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < b->n; i++) {
+		struct grown *g = &b->nodes[i];
+		const uint32_t n = of[i].children;
+
+		if (i)
+			b->children[of[g->parent].children++] = i;
+		if (i && g->parent == 0)
+			roots_ns = tw_sum_ns(roots_ns, g->total_ns);
+		of[i].children = at;
+		g->last_child = at & NODE_MAX;
+		g->follower = n & NODE_MAX;
+		g->parent = of[i].below + 1;
+		at += n;
+	}
+	b->nodes[0].total_ns = tw_sum_ns(b->nodes[0].total_ns, roots_ns);
+}
+
+enum tw_status tw_tree_builder_link(struct tw_tree_builder *b)
+{
+	struct family *of;
+
+	if (b->status != TW_OK)
+		return b->status;
+	if (b->cap_slots > FIRST_SLOTS && !shrink_hash(b))
+		return b->status = TW_NOMEM;
+	of = tw_mem_zalloc(b->n, sizeof *of);
+	b->children = tw_mem_alloc(b->n, sizeof *b->children);
+	if (of && b->children) {
+		count_families(b, of);
+		list_children(b, of);
+	} else {
+		b->status = TW_NOMEM;
+	}
+	tw_mem_free(of);
+	return b->status;
+}
+
+struct tw_linked_node tw_tree_builder_linked(const struct tw_tree_builder *b, uint32_t node)
+{
+	const struct grown *g = &b->nodes[node];
+
+	return (struct tw_linked_node){
+	        .method = g->method,
+	        .subtree = g->parent,
+	        .count = count_of(b, node),
+	        .total_ns = g->total_ns,
+	        .max_ns = longest_of(b, g->is_wide, g->max_ns),
+	};
+}
+
+uint32_t tw_tree_builder_children(
+        const struct tw_tree_builder *b, uint32_t node, const uint32_t **ret)
+{
+	*ret = b->children + b->nodes[node].last_child;
+	return b->nodes[node].follower;
 }

@@ -69,6 +69,20 @@ enum tw_status tw_tree_builder_finish(
 /* The same into an array of tw_tree_builder_nodes elements. */
 enum tw_status tw_tree_builder_finish_into(struct tw_tree_builder *b, struct tw_tree_node *nodes);
 
+/* The tree as it was built, for readers that need few of its nodes: without sorting it, and without
+ * a second array of nodes.  Nodes have the numbers below tw_tree_builder_nodes, the thread itself
+ * 0; nothing can be added afterwards. */
+enum tw_status tw_tree_builder_link(struct tw_tree_builder *b);
+struct tw_linked_node {
+	uint32_t method, subtree;
+	uint64_t count;
+	int64_t total_ns, max_ns;
+};
+struct tw_linked_node tw_tree_builder_linked(const struct tw_tree_builder *b, uint32_t node);
+/* Returns the number of children, in no particular order. */
+uint32_t tw_tree_builder_children(
+        const struct tw_tree_builder *b, uint32_t node, const uint32_t **ret);
+
 enum tw_status tw_tree_encode(const struct tw_tree *t, struct tw_buf *out);
 /* The same node by node, in pre-order, for one tree after another. */
 struct tw_tree_encoder;

@@ -12,6 +12,7 @@
 #include "server/query/query.h"
 #include "server/query/query_grow.h"
 #include "server/query/query_reshape.h"
+#include "server/query/query_slices.h"
 
 /* --- widths of nodes ---
  *
@@ -155,7 +156,14 @@ struct flame_input {
 	/* by node of the summary tree: number of call-tree nodes merged into it and its
 	 * descendants */
 	uint64_t *merged_nodes;
+	/* by tree: has its nodes as they were built; NULL: the forest has them. NULL for all */
+	struct tw_tree_builder *const *builders;
 };
+
+static const struct tw_tree_builder *builder_of(const struct flame_input *w, uint32_t tree)
+{
+	return w->builders ? w->builders[tree] : NULL;
+}
 
 static struct tw_grow_member member_of(
         const struct tw_forest *f, const struct flame_input *w, uint32_t tree, uint32_t at)
@@ -170,11 +178,29 @@ static struct tw_grow_member member_of(
 	};
 }
 
+/* The time of its own is computed when the node is opened, as it takes all callees. */
+static struct tw_grow_sums linked_sums(const struct tw_tree_builder *b, uint32_t node)
+{
+	const struct tw_linked_node n = tw_tree_builder_linked(b, node);
+
+	return (struct tw_grow_sums){
+	        .value = n.total_ns,
+	        .max_ns = n.max_ns,
+	        .order = n.total_ns,
+	        .count = n.count,
+	        .hidden = n.subtree,
+	};
+}
+
 static struct tw_grow_sums sums_of(const struct tw_grower *g, const struct tw_grow_member *m)
 {
 	const struct flame_input *w = g->arg;
-	const struct tw_tree_node *n = &g->forest->trees[m->tree].nodes[m->at];
+	const struct tw_tree_builder *b = builder_of(w, m->tree);
+	const struct tw_tree_node *n;
 
+	if (b)
+		return linked_sums(b, m->at);
+	n = &g->forest->trees[m->tree].nodes[m->at];
 	return (struct tw_grow_sums){
 	        .value = weight_all(&w->w, g->forest, m->tree, m->at),
 	        .self = weight_own(&w->w, g->forest, m->tree, m->at),
@@ -188,18 +214,61 @@ static struct tw_grow_sums sums_of(const struct tw_grower *g, const struct tw_gr
 /* Counts first: a node may have a million children, and growing the list by doubling would be the
  * largest allocation of the request. */
 static uint32_t count_callees(
-        const struct tw_forest *f, const struct tw_grow_member *members, uint32_t n)
+        const struct tw_grower *g, const struct tw_grow_member *members, uint32_t n)
 {
 	uint32_t k = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct tw_tree_node *nodes = f->trees[members[i].tree].nodes;
-		uint32_t end = members[i].at + nodes[members[i].at].subtree;
+		const struct tw_tree_builder *b = builder_of(g->arg, members[i].tree);
+		const struct tw_tree_node *nodes = g->forest->trees[members[i].tree].nodes;
+		const uint32_t *list;
+		uint32_t end;
 
+		if (b) {
+			k += tw_tree_builder_children(b, members[i].at, &list);
+			continue;
+		}
+		end = members[i].at + nodes[members[i].at].subtree;
 		for (uint32_t child = members[i].at + 1; child < end; child += nodes[child].subtree)
 			k++;
 	}
 	return k;
+}
+
+/* Returns the number of callees, or UINT32_MAX if it is late. */
+static uint32_t put_callees(
+        struct tw_grower *g, const struct tw_grow_member *m, uint32_t k, struct tw_grow_member *to)
+{
+	const struct tw_tree *t = &g->forest->trees[m->tree];
+	const uint32_t end = m->at + t->nodes[m->at].subtree;
+	uint32_t n = 0;
+
+	for (uint32_t child = m->at + 1; child < end; child += t->nodes[child].subtree) {
+		if ((k + n) % CHECK_EVERY == 0 && tw_grow_is_late(g, k + n))
+			return UINT32_MAX;
+		to[n++] = member_of(g->forest, g->arg, m->tree, child);
+	}
+	return n;
+}
+
+/* The same for a tree as it was built; *ret_self is the node's own time. */
+static uint32_t put_linked(struct tw_grower *g, const struct tw_tree_builder *b,
+        const struct tw_grow_member *m, uint32_t k, struct tw_grow_member *to, int64_t *ret_self)
+{
+	const uint32_t *list;
+	const uint32_t n = tw_tree_builder_children(b, m->at, &list);
+	int64_t self_ns = tw_tree_builder_linked(b, m->at).total_ns;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct tw_linked_node callee = tw_tree_builder_linked(b, list[i]);
+
+		if ((k + i) % CHECK_EVERY == 0 && tw_grow_is_late(g, k + i))
+			return UINT32_MAX;
+		to[i] = (struct tw_grow_member){m->tree, list[i], callee.method};
+		self_ns = tw_sum_ns(self_ns, -callee.total_ns);
+	}
+	*ret_self = self_ns;
+	return n;
 }
 
 /* NOLINTBEGIN(readability-non-const-parameter) the type is tw_expand_fn */
@@ -207,23 +276,22 @@ static bool callees(struct tw_grower *g, const struct tw_grow_member *members, u
         struct tw_grow_member **ret, uint32_t *ret_n, int64_t *ret_self)
 /* NOLINTEND(readability-non-const-parameter) */
 {
-	uint32_t most = count_callees(g->forest, members, n);
+	uint32_t most = count_callees(g, members, n);
 	struct tw_grow_member *found = tw_grow_alloc(g, most ? most : 1, sizeof *found);
 	uint32_t k = 0;
 
-	(void)ret_self;
 	if (!found)
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
-		const struct tw_tree *t = &g->forest->trees[members[i].tree];
-		uint32_t end = members[i].at + t->nodes[members[i].at].subtree;
+		const struct tw_tree_builder *b = builder_of(g->arg, members[i].tree);
+		int64_t self_ns = 0;
+		uint32_t more = b ? put_linked(g, b, &members[i], k, found + k, &self_ns)
+		                  : put_callees(g, &members[i], k, found + k);
 
-		for (uint32_t child = members[i].at + 1; child < end;
-		        child += t->nodes[child].subtree) {
-			if (k % CHECK_EVERY == 0 && tw_grow_is_late(g, k))
-				return false;
-			found[k++] = member_of(g->forest, g->arg, members[i].tree, child);
-		}
+		if (more == UINT32_MAX)
+			return false;
+		k += more;
+		*ret_self += self_ns;
 	}
 	*ret = found;
 	*ret_n = k;
@@ -250,7 +318,7 @@ static enum tw_status grow_down(const struct tw_forest *f, struct flame_input *w
 	if (!roots)
 		return tw_oom(err);
 	for (uint32_t i = 0; i < f->n; i++) {
-		roots[i] = member_of(f, w, i, 0);
+		roots[i] = (struct tw_grow_member){i, 0, TW_NO_METHOD};
 		g.tree_nodes += f->trees[i].n;
 	}
 	return tw_grow(&g, q, roots, f->n, ret, err);
@@ -714,6 +782,27 @@ static enum tw_status from_summary(struct tw_trace_file *f, const struct tw_flam
 	return st == TW_OK ? tw_query_flame_of_summary(&c, q, deadline, a, ret, err) : st;
 }
 
+/* The graph of a range shows few nodes of its trees, which therefore remain as they are built. */
+static enum tw_status graph_of_range(struct tw_trace_file *f, const struct tw_selection *sel,
+        const struct tw_flame_query *q, const struct tw_deadline *deadline, struct tw_arena *a,
+        struct tw_flame *ret, struct tw_err *err)
+{
+	const struct tw_range_scan scan = {.file = f, .sel = sel, .deadline = deadline, .arena = a};
+	struct tw_grown_forest trees;
+	struct flame_input w = {.summary = NULL};
+	bool partial = false;
+	enum tw_status st = tw_range_grown(&scan, &trees, &partial, err);
+
+	if (st != TW_OK)
+		return st;
+	w.builders = trees.builders;
+	st = grow_down(&trees.forest, &w, q, deadline, a, ret, err);
+	tw_grown_forest_free(&trees);
+	if (st == TW_OK)
+		ret->partial |= partial;
+	return st;
+}
+
 enum tw_status tw_query_graph(struct tw_trace_file *f, const struct tw_selection *sel,
         const struct tw_flame_query *q, const struct tw_deadline *deadline, struct tw_arena *a,
         struct tw_flame *ret, struct tw_err *err)
@@ -728,6 +817,9 @@ enum tw_status tw_query_graph(struct tw_trace_file *f, const struct tw_selection
 			return st;
 		st = TW_OK;
 	}
+	if (st == TW_OK && sel->ranged && q->view == TW_TOP_DOWN && q->metric == TW_METRIC_WALL &&
+	        q->n_steps == 0)
+		return graph_of_range(f, sel, q, deadline, a, ret, err);
 	if (st == TW_OK)
 		st = tw_query_forest(f, sel, deadline, a, &forest, &partial, err);
 	if (st == TW_OK && q->n_steps) {

@@ -14,6 +14,8 @@
  * way. After the deadline, a lane keeps its parts up to the first incomplete one, as a single scan
  * would.
  *
+ * A graph that shows few of the nodes reads the trees in their builders, linked instead of sorted.
+ *
  * If the range contains the complete thread, or no range is selected, the lane has one part: its
  * tree is read from the file.
  *
@@ -41,6 +43,7 @@ struct lane {
 	_Atomic uint32_t left; /* parts that are not done */
 	const struct tw_running *running;
 	struct tw_tree tree; /* set when all parts are done; n 0: the deadline passed before */
+	struct tw_tree_builder *grown; /* has the tree's nodes; NULL: they are sorted */
 };
 
 struct part {
@@ -52,6 +55,7 @@ struct part {
 
 struct scan {
 	const struct tw_range_scan *query;
+	bool unsorted; /* trees remain in their builders */
 	struct lane *lanes;
 	uint32_t n_lanes;
 	struct tw_running *running; /* by thread id, within the range; NULL: no CPU times */
@@ -286,6 +290,14 @@ static enum tw_status finish_lane(struct scan *s, struct lane *l, struct tw_err 
 	if (st != TW_OK)
 		return st;
 	n = tw_tree_builder_nodes(p->tree);
+	if (s->unsorted) {
+		if (tw_tree_builder_link(p->tree) != TW_OK)
+			return tw_oom(err);
+		l->tree.n = n;
+		l->grown = p->tree;
+		p->tree = NULL;
+		return TW_OK;
+	}
 	nodes = room_for(s, n);
 	if (!nodes || tw_tree_builder_finish_into(p->tree, nodes) != TW_OK)
 		return tw_oom(err);
@@ -506,18 +518,24 @@ static enum tw_status plan(struct scan *s, unsigned workers, struct tw_err *err)
 	return cut_parts(s) ? TW_OK : tw_oom(err);
 }
 
-static enum tw_status gather(const struct scan *s, struct tw_forest *ret, struct tw_err *err)
+static enum tw_status gather(const struct scan *s, struct tw_grown_forest *ret, struct tw_err *err)
 {
-	struct tw_tree *trees =
-	        tw_arena_alloc(s->query->arena, (size_t)s->n_lanes + 1, sizeof *trees);
+	const size_t most = (size_t)s->n_lanes + 1;
+	struct tw_tree *trees = tw_arena_alloc(s->query->arena, most, sizeof *trees);
+	struct tw_tree_builder **builders =
+	        tw_arena_alloc(s->query->arena, most, sizeof(struct tw_tree_builder *));
 	uint32_t n = 0;
 
-	if (!trees)
+	if (!trees || !builders)
 		return tw_oom(err);
-	for (uint32_t i = 0; i < s->n_lanes; i++)
-		if (s->lanes[i].tree.n)
-			trees[n++] = s->lanes[i].tree;
-	*ret = (struct tw_forest){trees, n};
+	for (uint32_t i = 0; i < s->n_lanes; i++) {
+		if (!s->lanes[i].tree.n)
+			continue;
+		builders[n] = s->lanes[i].grown;
+		s->lanes[i].grown = NULL;
+		trees[n++] = s->lanes[i].tree;
+	}
+	*ret = (struct tw_grown_forest){{trees, n}, builders};
 	return TW_OK;
 }
 
@@ -534,10 +552,10 @@ static enum tw_status run(struct scan *s, unsigned workers, struct tw_err *err)
 	return tw_trace_file_noted(s->query->file, s->status);
 }
 
-enum tw_status tw_range_trees(const struct tw_range_scan *query, struct tw_forest *ret,
-        bool *ret_partial, struct tw_err *err)
+static enum tw_status trees(const struct tw_range_scan *query, bool unsorted,
+        struct tw_grown_forest *ret, bool *ret_partial, struct tw_err *err)
 {
-	struct scan s = {.query = query, .status = TW_OK};
+	struct scan s = {.query = query, .unsorted = unsorted, .status = TW_OK};
 	unsigned workers = tw_parallel_threads();
 	enum tw_status st;
 
@@ -549,8 +567,33 @@ enum tw_status tw_range_trees(const struct tw_range_scan *query, struct tw_fores
 		st = gather(&s, ret, err);
 	if (st == TW_OK)
 		*ret_partial = s.partial;
+	for (uint32_t i = 0; i < s.n_lanes; i++)
+		tw_tree_builder_free(s.lanes[i].grown);
 	for (uint32_t i = 0; i < s.n_running; i++)
 		tw_running_free(&s.running[i]);
 	(void)pthread_mutex_destroy(&s.lock);
 	return st;
+}
+
+enum tw_status tw_range_trees(const struct tw_range_scan *query, struct tw_forest *ret,
+        bool *ret_partial, struct tw_err *err)
+{
+	struct tw_grown_forest f;
+	enum tw_status st = trees(query, false, &f, ret_partial, err);
+
+	if (st == TW_OK)
+		*ret = f.forest;
+	return st;
+}
+
+enum tw_status tw_range_grown(const struct tw_range_scan *query, struct tw_grown_forest *ret,
+        bool *ret_partial, struct tw_err *err)
+{
+	return trees(query, true, ret, ret_partial, err);
+}
+
+void tw_grown_forest_free(struct tw_grown_forest *f)
+{
+	for (uint32_t i = 0; i < f->forest.n; i++)
+		f->builders[i] = tw_tree_builder_free(f->builders[i]);
 }

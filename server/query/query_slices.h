@@ -50,9 +50,20 @@ struct tw_range_scan {
 	struct tw_arena *arena;
 };
 
+/* Trees of a range that are read as they were built: for those, the tree has no nodes but their
+ * number, and the builder has them. */
+struct tw_grown_forest {
+	struct tw_forest forest;
+	struct tw_tree_builder **builders; /* by tree; NULL: the tree has nodes */
+};
+
 /* One call tree per thread with slices in the range, clipped to it, or as stored if the selection
  * contains the complete thread; computed in parallel on the free cores. */
 enum tw_status tw_range_trees(const struct tw_range_scan *query, struct tw_forest *ret,
         bool *ret_partial, struct tw_err *err) TW_MUST_USE;
+/* The same unsorted, for graphs that show few of the nodes. */
+enum tw_status tw_range_grown(const struct tw_range_scan *query, struct tw_grown_forest *ret,
+        bool *ret_partial, struct tw_err *err) TW_MUST_USE;
+void tw_grown_forest_free(struct tw_grown_forest *f);
 
 #endif

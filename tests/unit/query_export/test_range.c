@@ -239,6 +239,14 @@ static void test_whole(void **state)
 	}
 }
 
+static void check_same_graph(const struct tw_flame *got, const struct tw_flame *want)
+{
+	assert_int_equal(got->n, want->n);
+	assert_int_equal(got->total_nodes, want->total_nodes);
+	assert_false(got->partial);
+	assert_memory_equal(got->nodes, want->nodes, want->n * sizeof *want->nodes);
+}
+
 /* Stored trees and bottom-up graphs are the same, however many threads read and list them. */
 static void test_stored(void **state)
 {
@@ -257,13 +265,58 @@ static void test_stored(void **state)
 		assert_int_equal(
 		        tw_query_bottom_up(&trees[i], &q, NULL, w.arena, &graphs[i], NULL), TW_OK);
 		check_same(&trees[i], &trees[0]);
-		assert_int_equal(graphs[i].n, graphs[0].n);
-		assert_memory_equal(
-		        graphs[i].nodes, graphs[0].nodes, graphs[0].n * sizeof *graphs[0].nodes);
+		check_same_graph(&graphs[i], &graphs[0]);
 	}
 	assert_int_equal(trees[0].n, 2);
 	assert_true(trees[0].trees[0].n + trees[0].trees[1].n > 100000); /* several helpers */
 	close_world(&w);
+}
+
+/* A range that cuts the first call of each thread, so that all of them are scanned. */
+static struct tw_selection almost_all(const struct world *w)
+{
+	struct tw_selection sel = {.all_threads = true, .ranged = true, .to_ns = INT64_MAX};
+	uint32_t n;
+	const struct tw_thread_info *t = tw_trace_file_threads(w->f.file, &n);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (t[i].start_ns >= sel.from_ns)
+			sel.from_ns = t[i].start_ns + 1;
+	return sel;
+}
+
+/* The graph of a range does not sort its trees, and equals the graph of the sorted ones. */
+static void test_graph_of_range(void **state)
+{
+	static const uint32_t sizes[] = {1, 100, 5000, 1000000};
+	struct tw_selection sel;
+	struct world w;
+	int64_t end_ns;
+
+	(void)state;
+	for (int kind = 0; kind <= PATHS_MISSING; kind++) {
+		open_world(&w, (enum kind)kind, 20000);
+		sel = almost_all(&w);
+		end_ns = tw_trace_file_info(w.f.file)->end_ns + 1;
+		for (int i = 0; i < 12; i++) {
+			const struct tw_flame_query q = {
+			        .max_nodes = sizes[i % 4], .skip = i == 11 ? 1 : 0};
+			struct tw_flame got, want;
+			struct tw_forest trees;
+			enum tw_status st;
+
+			tw_parallel_set_cores(i % 2 ? 4 : 1);
+			sel.from_ns -= i == 4; /* one of the trees is read as stored */
+			sel.to_ns = end_ns - i % 3 * (end_ns - sel.from_ns) / 7;
+			trees = trees_of(&w, &sel, NULL, false);
+			st = tw_query_flame(&trees, &q, NULL, w.arena, &want, NULL);
+			assert_int_equal(
+			        tw_query_graph(w.f.file, &sel, &q, NULL, w.arena, &got, NULL), st);
+			if (st == TW_OK)
+				check_same_graph(&got, &want);
+		}
+		close_world(&w);
+	}
 }
 
 /* Large graphs are the same, however many threads open their nodes. Many nodes have the same number
@@ -293,10 +346,7 @@ static void test_graphs(void **state)
 			        (q.view == TW_BOTTOM_UP ? tw_query_bottom_up : tw_query_flame)(
 			                &trees, &q, NULL, arena, &graphs[i], NULL),
 			        TW_OK);
-			assert_int_equal(graphs[i].n, graphs[0].n);
-			assert_int_equal(graphs[i].total_nodes, graphs[0].total_nodes);
-			assert_memory_equal(graphs[i].nodes, graphs[0].nodes,
-			        graphs[0].n * sizeof *graphs[0].nodes);
+			check_same_graph(&graphs[i], &graphs[0]);
 		}
 		assert_true(graphs[0].n > q.max_nodes);
 		tw_arena_free(arena);
@@ -530,19 +580,6 @@ static uint64_t check_honest(const struct tw_forest *f)
 	return calls;
 }
 
-/* A range that cuts the first call of each thread, so that all of them are scanned. */
-static struct tw_selection almost_all(const struct world *w)
-{
-	struct tw_selection sel = {.all_threads = true, .ranged = true, .to_ns = INT64_MAX};
-	uint32_t n;
-	const struct tw_thread_info *t = tw_trace_file_threads(w->f.file, &n);
-
-	for (uint32_t i = 0; i < n; i++)
-		if (t[i].start_ns >= sel.from_ns)
-			sel.from_ns = t[i].start_ns + 1;
-	return sel;
-}
-
 /* A response at the deadline is correct for a prefix of each thread. */
 static void test_deadline(void **state)
 {
@@ -589,15 +626,18 @@ static void test_memory(void **state)
 	assert_int_equal(
 	        tw_query_forest(w.f.file, &whole, NULL, small, &f, &partial, NULL), TW_NOMEM);
 	tw_arena_free(small);
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		enum tw_status st = TW_NOMEM;
 
 		for (uint64_t n = 1; st != TW_OK; n += 1 + n / 8) {
+			const struct tw_flame_query q = {.max_nodes = 100};
 			struct tw_arena *a = tw_arena_new((size_t)1 << 30);
+			struct tw_flame graph;
 
 			tw_mem_fail_at(n);
-			st = tw_query_forest(
-			        w.f.file, i ? &whole : &sel, NULL, a, &f, &partial, NULL);
+			st = i == 2 ? tw_query_graph(w.f.file, &sel, &q, NULL, a, &graph, NULL)
+			            : tw_query_forest(w.f.file, i ? &whole : &sel, NULL, a, &f,
+			                      &partial, NULL);
 			tw_mem_fail_at(0);
 			assert_true(st == TW_OK || st == TW_NOMEM);
 			tw_arena_free(a);
@@ -671,6 +711,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many_edges),
         cmocka_unit_test(test_whole),
         cmocka_unit_test(test_stored),
+        cmocka_unit_test(test_graph_of_range),
         cmocka_unit_test(test_graphs),
         cmocka_unit_test(test_thread),
         cmocka_unit_test(test_chunks_ahead),
