@@ -35,8 +35,8 @@ try {
 		for (const end = Date.now() + 25_000; Date.now() < end; await sleep(100)) peak = Math.max(peak, s.resident());
 		sockets.forEach((socket) => socket.destroy());
 		await sleep(3000);
-		console.log(`${kind}: ${exports} unread, ${Object.entries(statuses).map(([k, n]) => `${n} × ${k}`).join(', ')}; ` +
-			`idle ${idle.toFixed()} MB, highest ${peak.toFixed()} MB (${(peak / idle).toFixed(1)} × idle), after ${s.resident().toFixed()} MB`);
+		console.log(`${kind}: ${exports} unread, ${Object.entries(statuses).map(([k, n]) => `${n} with status ${k}`).join(', ')}; ` +
+			`idle ${idle.toFixed()} MB, highest ${peak.toFixed()} MB (${(peak / idle).toFixed(1)} x idle), after ${s.resident().toFixed()} MB`);
 	}
 } finally {
 	await t.end();
