@@ -281,7 +281,7 @@ static void keep_all(struct tw_periodic *p, void *arg)
 	tw_arena_free(a);
 }
 
-/* Logged once, while there are no traces yet that the defaults could delete. */
+/* Logged at each start until there are traces that the defaults could delete. */
 static void log_defaults(struct tw_retention_job *j)
 {
 	struct tw_arena *a = tw_arena_new(16 << 20);
