@@ -32,6 +32,7 @@
 #include "decoder/symbols/retrace.h"
 #include "decoder/trace/builder.h"
 #include "memory.h"
+#include "server/decode/scratch_file.h"
 #include "server/query/query.h"
 #include "server/trace/trace_file.h"
 
@@ -568,12 +569,19 @@ static double to_file(const struct tw_buf *in)
 	struct tw_limits limits = tw_limits_default();
 	struct tw_arena *a = tw_arena_new(limits.max_memory_bytes);
 	struct tw_builder *b = tw_builder_new(&limits);
+	FILE *scratch = tmpfile();
+	struct tw_scratch_file records_file = {.max_bytes = UINT64_MAX};
+	const struct tw_scratch records = tw_scratch_file(&records_file);
 	struct tw_trace_facts facts = {"bench", in->len, in->len, TW_DECODER_VERSION};
 	struct tw_trace_writer *w = NULL;
 	char path[64];
 	struct tw_err err;
 	double t = cpu_seconds();
 
+	if (!scratch)
+		die("tmpfile", NULL);
+	records_file.fd = fileno(scratch);
+	tw_builder_use_scratch(b, &records);
 	(void)snprintf(path, sizeof path, "/tmp/bench_formats-%d.db", (int)getpid());
 	decode(in, tw_builder_sink(b), a);
 	if (tw_trace_writer_new(path, tw_query_summary, &w, &err) ||
@@ -584,6 +592,7 @@ static double to_file(const struct tw_buf *in)
 	tw_trace_writer_free(w);
 	tw_builder_free(b);
 	tw_arena_free(a);
+	(void)fclose(scratch);
 	(void)unlink(path);
 	return t;
 }
