@@ -357,12 +357,14 @@ static uint64_t next_cap(const struct tw_builder *b, const struct track *t)
 	uint64_t left = left_for_calls(b) / size;
 	uint64_t has = t->cap - t->n_spilled;
 	uint64_t more = has * size > LARGE_BYTES ? has / 4 : has;
-	uint64_t bytes;
+	uint64_t n;
 
 	if (more < first_records(b))
 		more = first_records(b);
-	bytes = tw_mem_fill_pages((has + more) * sizeof(struct record));
-	more = bytes / sizeof(struct record) - has;
+	n = tw_mem_fill_pages((has + more) * sizeof(struct record)) / sizeof(struct record);
+	if (t->cpu_ns)
+		n = tw_mem_fill_pages(n * sizeof *t->cpu_ns) / sizeof *t->cpu_ns;
+	more = n - has;
 	return t->cap + (more < left ? more : left);
 }
 
@@ -379,6 +381,7 @@ static bool resize_arrays(struct track *t, uint64_t n)
 
 		if (!cpu)
 			return false;
+		tw_mem_will_fill(cpu, n * sizeof *cpu);
 		t->cpu_ns = cpu;
 	}
 	return true;
