@@ -233,7 +233,7 @@ static bool add_cpu(struct tw_builder *b, struct extent *e)
 
 bool tw_spilled_may_move(const struct tw_builder *b, const struct track *t)
 {
-	uint64_t bytes = b->scratch_bytes + t->n * sizeof(uint32_t);
+	uint64_t bytes = b->scratch_bytes + t->n * sizeof(uint16_t);
 
 	for (uint32_t i = 0; t->cpu_ns && i < t->spilled->n; i++)
 		if (!t->spilled->extents[i].cpu_at)

@@ -598,6 +598,28 @@ static void test_overlap_does_not_fit(void **state)
 	}
 }
 
+/* The space of scratch that spilling leaves for depths suffices, so no record is read back into
+ * memory, where most would not fit. */
+static void test_depths_fit(void **state)
+{
+	struct tw_limits l = tw_limits_default();
+	struct scratch s;
+	struct trace_log log;
+	struct tw_builder *b = builder_of(emit_flat, NULL, &l, &s, 1 << 10);
+
+	(void)state;
+	b->limits.max_memory_bytes = 2 * b->record_bytes;
+	b->scratch.max_bytes = b->scratch_bytes + (CALLS + 1) * sizeof(uint16_t);
+	trace_log_init(&log);
+	assert_int_equal(tw_builder_write(b, &log.out, NULL), TW_OK);
+	assert_int_equal(log.info.slices, CALLS + 1);
+	assert_int_equal(log.repairs[TW_REPAIR_slice_limit], 0);
+	assert_int_equal(s.bytes.len, b->scratch.max_bytes);
+	trace_log_done(&log);
+	tw_builder_free(b);
+	scratch_done(&s);
+}
+
 /* Of the records of joined tracks, those that fit neither into scratch nor into memory are dropped.
  */
 static void test_joined_do_not_fit(void **state)
@@ -632,6 +654,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_failures),
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_does_not_fit),
+        cmocka_unit_test(test_depths_fit),
         cmocka_unit_test(test_overlap_does_not_fit),
         cmocka_unit_test(test_joined_do_not_fit),
 };
