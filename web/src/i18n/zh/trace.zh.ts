@@ -3,7 +3,7 @@ import type { Fits } from '../language';
 
 const zh = {
 	'Method names are missing.': '缺少方法名。',
-	'The upload did not set build_id. Set it, and send the methodMapping.txt of the build.': '上传时未设置 build_id。请设置它，并上传该构建的 methodMapping.txt。',
+	'The upload did not set build_id. Send the trace again with its build (Upload, Details for these files), and the methodMapping.txt of the build.': '上传时未设置 build_id。请带上构建重新上传该 Trace（“上传”中的“这些文件的信息”），并上传该构建的 methodMapping.txt。',
 	'No mapping was uploaded for build {build}. Send its methodMapping.txt to name the methods of this trace.': '构建 {build} 没有映射文件。上传其 methodMapping.txt 后，此 Trace 会显示方法名。',
 	'The mapping of build {build} contains {resolved} of {ids} method ids: it is probably the mapping of another build.': '构建 {build} 的映射文件包含 {ids} 个方法 ID 中的 {resolved} 个：它可能属于其他构建。',
 	'Copy command': '复制命令',

@@ -28,7 +28,7 @@ function lackOf(t: Trace): { why: string; command: string } | null {
 	const n = t.report?.names;
 	if (!n?.warning) return null;
 	const build = n.build_id;
-	return { why: !build ? tr('The upload did not set build_id. Set it, and send the methodMapping.txt of the build.')
+	return { why: !build ? tr('The upload did not set build_id. Send the trace again with its build (Upload, Details for these files), and the methodMapping.txt of the build.')
 		: !n.mapping ? tr('No mapping was uploaded for build {build}. Send its methodMapping.txt to name the methods of this trace.', { build })
 		: tr('The mapping of build {build} contains {resolved} of {ids} method ids: it is probably the mapping of another build.', { build, resolved: count(n.resolved), ids: count(n.ids) }),
 	command: build && `curl -T methodMapping.txt -H "Authorization: Bearer $KEY" ${location.origin}/api/v1/builds/${encodeURIComponent(build)}/methods` };
