@@ -64,6 +64,12 @@ test('from the card to a rule, its causes and versions, and to the findings of t
 	await page.locator('#finding tr[data-cause]').first().waitFor();
 	await page.setViewportSize({ width: 390, height: 844 });
 	await page.locator('#findings tr[data-rule=json] td[data-lead] >> text=JSON on the main thread').waitFor(); // names its block
+	const filter = page.locator('summary:has-text("Filter")');
+	assert.match(await filter.innerText(), /found, 30 days/);
+	assert.ok((await filter.boundingBox()).height < 30, 'one line');
+	assert.equal(await page.locator('select[name=app]').isVisible(), false);
+	await filter.click();
+	assert.equal(await page.locator('select[name=app]').inputValue(), 'found');
 	await page.click('#finding tr[data-cause="com.shop.Repo.load"] td a >> nth=0');
 	await page.waitForSelector('#method tr[data-point]');
 	await done(page, t);

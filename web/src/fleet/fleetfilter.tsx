@@ -1,10 +1,11 @@
 // What of the fleet a page is about: app, version, scenario, class of device and how many days, in the address.
-import { count, DAY_MS } from '../i18n/format';
+import { COMMA, count, DAY_MS } from '../i18n/format';
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { manage } from '../api/manage';
 import { CLASSES, classWord } from '../api/classes';
 import { PROCESSING_MS, usePolling } from '../ui/polling';
+import { narrow } from '../ui/narrow';
 import { useLoad, type Loaded } from '../ui/parts';
 import { number, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/fleet';
@@ -60,7 +61,7 @@ function Pick({ name, label }: { name: string; label: string }) {
 
 export function FleetFilter() {
 	const days = useDays();
-	return (
+	const fields = (
 		<div class="row fleetfilter">
 			<Pick name="app" label={tr('App')} />
 			<Pick name="version_name" label={tr('Version')} />
@@ -71,6 +72,8 @@ export function FleetFilter() {
 				{(DAYS.includes(days) ? DAYS : [days, ...DAYS]).map((n) => <option key={n} value={n}>{tr.many(n, '{n} day', '{n} days')}</option>)}</select></label>
 		</div>
 	);
+	if (!narrow.value) return fields;
+	return <details class="folded"><summary>{tr('Filter')} <span class="quiet">{[...Object.values(namedParams()), tr.many(days, '{n} day', '{n} days')].join(COMMA)}</span></summary>{fields}</details>;
 }
 
 export interface Day { day_ms: number; count: number }

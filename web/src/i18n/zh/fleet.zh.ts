@@ -2,6 +2,7 @@
 import type { Fits } from '../language';
 
 const zh = {
+	'Filter': '筛选',
 	'Fleet': '大盘',
 	'Overview': '概览',
 	'{at} · tracewell': '{at} · tracewell',
