@@ -1,8 +1,10 @@
 /* http_listen.c - the listening socket. */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netdb.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,6 +14,20 @@
 #include "server/http/limit/tls.h"
 
 enum { BACKLOG = 511, OTHER_DESCRIPTORS = 1024 /* files, databases, decoders */ };
+
+static const char *remedy_of(int failure)
+{
+	switch (failure) {
+	case EADDRINUSE:
+		return ": stop the program that uses it (`ss -ltnp` lists it), or set another port";
+	case EADDRNOTAVAIL:
+		return ": set an address of this machine, or 0.0.0.0 for all";
+	case EACCES:
+		return ": set a port of 1024 or more, or grant CAP_NET_BIND_SERVICE";
+	default:
+		return "";
+	}
+}
 
 enum tw_status tw_http_listen(const char *where, int *ret_fd, struct tw_err *err)
 {
@@ -32,7 +48,10 @@ enum tw_status tw_http_listen(const char *where, int *ret_fd, struct tw_err *err
 	ok = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
 	     bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0;
 	if (!ok) {
-		tw_fail_errno(err, TW_IO, "cannot listen on %s", where);
+		const int failure = errno;
+
+		tw_fail(err, TW_IO, "cannot listen on %s: %s%s", where, strerror(failure),
+		        remedy_of(failure));
 		if (fd >= 0)
 			(void)close(fd);
 	}
