@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "server/api/api.h"
 #include "server/auth/auth_throttle.h"
@@ -121,11 +122,27 @@ static enum tw_status open_tls_and_oidc(struct server *s, struct tw_err *err)
 	return st;
 }
 
+/* Otherwise the error would name the first file that is opened in the folder. */
+static enum tw_status check_folder(const char *data_dir, struct tw_err *err)
+{
+	char within[MAX_PATH_BYTES];
+
+	(void)snprintf(within, sizeof within, "%s/.", data_dir);
+	if (access(within, R_OK | X_OK) == 0 || errno == ENOENT)
+		return TW_OK;
+	if (errno == ENOTDIR)
+		return tw_fail(err, TW_BAD_REQUEST, "--data %.150s is not a folder", data_dir);
+	return tw_fail_errno(err, TW_IO, "the data folder %.150s cannot be read by user %u",
+	        data_dir, (unsigned)geteuid());
+}
+
 static enum tw_status open_files(struct server *s, struct tw_err *err)
 {
 	const struct tw_config *c = s->api.config;
-	enum tw_status st = tw_storage_check(c->data_dir, &c->storage, err);
+	enum tw_status st = check_folder(c->data_dir, err);
 
+	if (st == TW_OK)
+		st = tw_storage_check(c->data_dir, &c->storage, err);
 	if (st != TW_OK)
 		return st;
 	return tw_blobs_open_at(&(struct tw_store_endpoint){.data_dir = c->data_dir,
