@@ -6,6 +6,7 @@
  */
 #include "server/db/catalogue_postgres.h"
 
+#include <ctype.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,13 @@
 #include "server/db/catalogue_postgres_int.h"
 #include "server/db/commit_gate.h"
 
-enum { SQL_BYTES = 1 << 20, LOG_EVERY_MS = 5000, HOLD_WAIT_MS = 15000, HOLD_RETRY_MS = 200 };
+enum {
+	SQL_BYTES = 1 << 20,
+	LOG_EVERY_MS = 5000,
+	HOLD_WAIT_MS = 15000,
+	HOLD_RETRY_MS = 200,
+	REASON_BYTES = 1024
+};
 
 bool tw_db_is_postgres(const char *address)
 {
@@ -66,17 +73,34 @@ static bool is_conflict(const char *state)
 	       strcmp(state, "23505") == 0;
 }
 
+/* The message of libpq, which has several lines, as one. */
+static void copy_as_line(const char *message, char *out, size_t size)
+{
+	size_t n = 0;
+
+	for (; *message && n + 1 < size; message++) {
+		const bool space = isspace((unsigned char)*message) != 0;
+
+		if (!space)
+			out[n++] = *message;
+		else if (n > 0 && out[n - 1] != ' ')
+			out[n++] = ' ';
+	}
+	out[n > 0 && out[n - 1] == ' ' ? n - 1 : n] = '\0';
+}
+
 /* Messages of libpq contain hosts and accounts, so they only go to the log, rate-limited. */
 static void log_lost(const struct tw_postgres *p)
 {
 	static _Atomic int64_t next_ms;
 	const int64_t now = tw_monotonic_ms();
+	char reason[REASON_BYTES];
 
 	if (now < atomic_load(&next_ms))
 		return;
 	atomic_store(&next_ms, now + LOG_EVERY_MS);
-	tw_log(TW_LOG_WARN, "catalogue_lost",
-	        tw_log_text("reason", p->of ? PQerrorMessage(p->of) : "no memory"));
+	copy_as_line(p->of ? PQerrorMessage(p->of) : "no memory", reason, sizeof reason);
+	tw_log(TW_LOG_WARN, "catalogue_lost", tw_log_text("reason", reason));
 }
 
 static _Atomic uint64_t times_lost;
@@ -90,8 +114,11 @@ static void note_lost(struct tw_postgres *p)
 {
 	atomic_fetch_add(&times_lost, 1);
 	p->failed = TW_BUSY;
-	(void)snprintf(p->message, sizeof p->message, "its server does not respond%s",
-	        p->gave_up ? " in time" : "");
+	/* a wrong password or database is a lost connection, too */
+	(void)snprintf(p->message, sizeof p->message, "%s",
+	        p->gave_up
+	                ? "its server does not respond in time"
+	                : "no connection to its server; the log has the reason (catalogue_lost)");
 	log_lost(p);
 }
 

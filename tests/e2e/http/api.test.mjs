@@ -278,7 +278,22 @@ test('the command line', async (t) => {
 		const e = fails('serve', '--data', s.data + '-2', '--listen', `127.0.0.1:${s.port}`);
 		fs.rmSync(s.data + '-2', { recursive: true, force: true });
 		assert.equal(e.status, 1);
-		assert.match(e.stderr, /Address already in use/);
+		assert.match(e.stderr, /cannot listen on \S+: Address already in use: stop the program that uses it .*another port/);
+	});
+	await t.test('an address of another machine is reported', () => {
+		const e = fails('serve', '--data', data[1] + '-away', '--listen', '192.0.2.1:8080', '--behind-proxy');
+		assert.equal(e.status, 1);
+		assert.match(e.stderr, /Cannot assign requested address: set an address of this machine/);
+	});
+	await t.test('a data folder that is a file is reported', () => {
+		fs.writeFileSync(data[1] + '-file', '');
+		assert.match(fails('serve', '--data', data[1] + '-file', '--listen', '127.0.0.1:0').stderr, /--data \S+-file is not a folder/);
+	});
+	await t.test('an unreachable PostgreSQL is reported, with the reason on one line', () => {
+		const { stderr } = fails('serve', '--data', data[1] + '-pg', '--listen', '127.0.0.1:0', '--catalog', 'postgres://nobody@127.0.0.1:1/none');
+		assert.match(stderr, /event=catalogue_lost reason=.*Connection refused/);
+		assert.doesNotMatch(stderr, /\\u000/); // a line break within a value
+		assert.match(stderr, /catalogue: no connection to its server; the log has the reason/);
 	});
 });
 
