@@ -490,7 +490,7 @@ struct growth {
 
 enum {
 	WANTED_BY_THREADS = 2000,
-	NODES_BY_THREADS = 20000,
+	NODES_BY_THREADS = 100000, /* a summary tree has fewer */
 	UNOPENED_BY_THREADS = 1000,
 	CHECK_EVERY = 16
 };
