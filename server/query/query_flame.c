@@ -634,22 +634,20 @@ static struct tw_tree tree_of(const struct tw_flame *f, uint32_t rest, struct tw
 	return t;
 }
 
-/* Input of tw_grow, without the values that a summary tree does not have. */
-struct summary_input {
-	const struct tw_tree_sums *trees;
-};
+/* The trees of g. */
+static const struct tw_tree_sums *summed_trees(const struct tw_grower *g)
+{
+	return g->arg;
+}
 
 static const struct tw_node_sums *node_sums(
         const struct tw_grower *g, const struct tw_grow_member *m)
 {
-	const struct summary_input *in = g->arg;
-
-	return &in->trees[m->tree].nodes[m->at];
+	return &summed_trees(g)[m->tree].nodes[m->at];
 }
 
 static struct tw_grow_sums summary_sums(const struct tw_grower *g, const struct tw_grow_member *m)
 {
-	const struct summary_input *in = g->arg;
 	const struct tw_node_sums *n = node_sums(g, m);
 	struct tw_grow_sums sums = {
 	        .value = n->total_ns,
@@ -660,7 +658,8 @@ static struct tw_grow_sums summary_sums(const struct tw_grower *g, const struct 
 	};
 
 	if (n->count == TW_WIDE_SUMS) {
-		const struct tw_wide_sums *wide = tw_tree_sums_wide(&in->trees[m->tree], m->at);
+		const struct tw_wide_sums *wide =
+		        tw_tree_sums_wide(&summed_trees(g)[m->tree], m->at);
 
 		sums.count = wide->count;
 		sums.max_ns = wide->max_ns;
@@ -688,14 +687,13 @@ static bool summary_callees(struct tw_grower *g, const struct tw_grow_member *me
         struct tw_grow_member **ret, uint32_t *ret_n, int64_t *ret_self)
 /* NOLINTEND(readability-non-const-parameter) */
 {
-	const struct summary_input *in = g->arg;
 	uint32_t most = count_summary_callees(g, members, n);
 	struct tw_grow_member *found = tw_grow_alloc(g, most ? most : 1, sizeof *found);
 	uint32_t k = 0;
 
 	(void)ret_self;
 	for (uint32_t i = 0; found && i < n; i++) {
-		const struct tw_node_sums *nodes = in->trees[members[i].tree].nodes;
+		const struct tw_node_sums *nodes = summed_trees(g)[members[i].tree].nodes;
 		uint32_t end = members[i].at + nodes[members[i].at].subtree;
 
 		for (uint32_t at = members[i].at + 1; at < end; at += nodes[at].subtree)
@@ -710,11 +708,10 @@ static enum tw_status grow_summary(const struct tw_tree_sums *trees, uint32_t n_
         uint32_t max_nodes, struct tw_arena *a, struct tw_flame *ret, struct tw_err *err)
 {
 	const struct tw_flame_query whole = {.max_nodes = max_nodes};
-	struct summary_input in = {.trees = trees};
 	struct tw_grower g = {.arena = a,
 	        .expand = summary_callees,
 	        .sums = summary_sums,
-	        .arg = &in,
+	        .arg = trees,
 	        .knows_total = true,
 	        .sorts_rests = true};
 	struct tw_grow_member *roots = tw_arena_alloc(a, n_trees, sizeof *roots);

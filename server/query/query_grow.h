@@ -62,7 +62,7 @@ struct tw_grower {
 	tw_expand_fn expand;
 	tw_sums_fn sums; /* NULL: the members' numbers are leaves, and their order is the value */
 	const struct tw_grow_leaf *leaves;
-	void *arg;        /* of expand and sums */
+	const void *arg;  /* of expand and sums */
 	bool knows_total; /* members have the number of all hidden nodes */
 	bool sorts_rests; /* a rest is among its siblings by its value, not after them */
 	struct tw_grown *nodes;
