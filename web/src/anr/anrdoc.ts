@@ -5,7 +5,7 @@ export interface AnrFrame {
 	name: string; where?: string; kind?: 'native' | 'kernel'; inlined?: true; // into the frame below
 	locks?: { how: 'locked' | 'wants' | 'waits' | 'sleeps'; id: string; type?: string }[];
 }
-export interface AnrLock { id: string; type?: string }
+interface AnrLock { id: string; type?: string }
 export interface AnrWish extends AnrLock { holder_tid?: number; holder: number | null; named: boolean }
 export interface AnrThread {
 	name: string; track: number; tid?: number; sys_tid?: number; state: string; priority?: number; nice?: number;

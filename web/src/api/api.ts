@@ -7,7 +7,7 @@ import { tr } from '../i18n/strings/frame';
 import { flameOf, type FlameColumns } from './flamecolumns';
 import { distinct, distinctName, withOverloads } from './overloads';
 
-export interface Summary {
+interface Summary {
 	slices: number; threads: number; methods: number; max_depth: number; duration_ns: number; timed: boolean;
 	input_bytes: number; decoded_bytes: number; file_bytes: number; format: string;
 	decoder_version: number; losses: number; repairs: number;
@@ -17,7 +17,7 @@ export interface Meta {
 	device: string; os: string; abi: string; process: string; pid: number; scenario: string;
 	started_ms: number; recorded_ms?: number; session_id: string; uuid: string; labels: Record<string, unknown>;
 }
-export interface Repair { name: string; kind: 'note' | 'repair' | 'loss'; count: number; first_offset: number | null; meaning: string }
+interface Repair { name: string; kind: 'note' | 'repair' | 'loss'; count: number; first_offset: number | null; meaning: string }
 export interface Names {
 	mapping: boolean; build_id: string; ids: number; resolved: number; slices: number;
 	resolved_slices: number; warning: string | null;
@@ -26,7 +26,7 @@ export interface System {
 	joined: boolean; reason: string | null; clock?: 'monotonic' | 'boottime' | 'start'; offset_ns?: number;
 	residual_ns?: number; steps?: number; packets: number; damages: number; cut: boolean;
 }
-export interface ApiError { status: string; message: string; offset: number | null }
+interface ApiError { status: string; message: string; offset: number | null }
 export interface Trace {
 	id: string; state: 'queued' | 'decoding' | 'ready' | 'failed' | 'archived'; error: ApiError | null;
 	created_ms: number; ready_ms: number; attempts: number; upload_bytes: number; meta: Meta;
@@ -75,7 +75,7 @@ export interface Frames {
 	presets: { id: string; title: string; prefixes: string[]; enabled: boolean }[]; framework: string[]; app: string[];
 }
 /** Notes of one row and outcome of a track, by time; short ones drawn together. */
-export interface LaneColumns {
+interface LaneColumns {
 	kind: string; tid: number | null; name: string; row: number; outcome: string; step_ns: number[]; dur_ns: number[]; text: number[]; value: number[];
 	notes: number[]; low?: number[]; high?: number[];
 }
@@ -95,7 +95,7 @@ export interface Annotation {
 }
 /** Where one belongs: a time (of a thread, if wanted), a method, or both. */
 export interface AnnotationPlace { ts_ns?: number; dur_ns?: number; tid?: number; method?: number }
-export interface SavedFilter { name: string; query: string; author: string; updated_ms: number }
+interface SavedFilter { name: string; query: string; author: string; updated_ms: number }
 export interface Key {
 	id: string; name: string; scope: string; created_ms: number; last_used_ms: number; last_used_address: string; revoked_ms: number; expires_ms: number;
 	rotated_ms: number; old_expires_ms: number; old_last_used_ms: number;
@@ -284,7 +284,7 @@ export interface ComparedTree {
 	significant?: number[]; // 0: the node's change may be chance; absent: not requested
 }
 export interface Comparison extends ComparedTree { a: ComparedTrace[]; b: ComparedTrace[]; thread: ComparedThreads }
-export type ComparedThreads = 'main' | 'all';
+type ComparedThreads = 'main' | 'all';
 export interface Compared { self_ns: number; total_ns: number; count: number; traces: number }
 export interface ComparedMethod { method: number; name: string; descriptor: string; a: Compared; b: Compared }
 export interface ComparedMethods { methods: ComparedMethod[]; total: number; new: number; removed: number }

@@ -17,7 +17,7 @@ function listed(part: string): string[] {
 }
 
 /** "(Ljava/lang/String;[I)V" → its parameters and its type as in Java; null: not a descriptor. */
-export function typesOf(descriptor: string): { parameters: string[]; type: string } | null {
+function typesOf(descriptor: string): { parameters: string[]; type: string } | null {
 	const end = descriptor.lastIndexOf(')');
 	return descriptor[0] === '(' && end > 0 ? { parameters: listed(descriptor.slice(1, end)), type: listed(descriptor.slice(end + 1))[0] ?? '' } : null;
 }

@@ -4,7 +4,7 @@ import { later, type Later } from '../ui/later';
 import { tr } from '../i18n/strings/frame';
 
 /** The viewer, for pages that need it. */
-export interface Viewer {
+interface Viewer {
 	s: Session;
 	leave: () => Promise<void>;
 }

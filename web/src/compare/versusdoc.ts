@@ -10,7 +10,7 @@ export const WHERE = '/api/v1/fleet/compare';
 
 export interface Interval { value: number | null; low: number | null; high: number | null }
 export interface Stat { a: Interval; b: Interval; change: Interval; enough_traces: boolean; significant: boolean }
-export type Stats = Record<string, Stat>;
+type Stats = Record<string, Stat>;
 /** Null: strata are by the other alone. */
 export interface Stratum { scenario: string | null; class: string | null; a_traces: number; b_traces: number; a_weight: number | null; b_weight: number | null; excluded: boolean }
 export interface Mix { corrected: boolean; strata: Stratum[] }
@@ -106,7 +106,7 @@ export function verdictOf(s: Stat): Verdict {
 const NAMED = 5;
 
 /** A stratum as text; the scenario only if there are several. */
-export const stratumWord = (c: Stratum, several: boolean): string => [several && c.scenario, c.class && classWord(c.class)].filter(Boolean).join(' · ') || tr('not given');
+const stratumWord = (c: Stratum, several: boolean): string => [several && c.scenario, c.class && classWord(c.class)].filter(Boolean).join(' · ') || tr('not given');
 
 export const severalScenarios = (m: Mix): boolean => new Set(m.strata.map((c) => c.scenario)).size > 1;
 

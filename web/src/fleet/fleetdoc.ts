@@ -95,7 +95,7 @@ export const inOrder = (by: string, groups: Point[]): Point[] => (by === 'versio
 export interface Mark { key: string; x: number; p50: number; p75: number; p95: number; point: Point }
 export interface Chart { marks: Mark[]; ticks: { y: number; value: number }[]; left: number; right: number; bottom: number; most: number; dropped: number }
 
-export const MARKS = 60; // more would be a wall
+const MARKS = 60; // more would be a wall
 const LEFT = 64, RIGHT = 12, TOP = 8, BOTTOM = 22, TICKS = 4;
 
 /** Position of a group between the first and the last, 0 to 1: days by time, others at equal distances. */

@@ -34,7 +34,7 @@ export function OnThread() {
 }
 
 /** The labels that traces are counted by. */
-export const useLabels = (): string[] => useLoad('fleet labels', () => get<{ labels: string[] }>('/api/v1/fleet/labels')).value?.labels ?? [];
+const useLabels = (): string[] => useLoad('fleet labels', () => get<{ labels: string[] }>('/api/v1/fleet/labels')).value?.labels ?? [];
 
 /** What groups can differ by, and how it is called. */
 const BYS: [string, string][] = [['version', tr('version')], ['day', tr('day')], ['class', tr('devices')], ['os', 'Android'], ['scenario', tr('scenario')], ['app', tr('app')], ['build', tr('build')]];

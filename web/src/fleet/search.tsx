@@ -23,7 +23,7 @@ const START = 10, READ = 100; // methods of the page before a search, and those 
 const AROUND = 0.1; // of the call, before and after it
 
 /** The trace's page with the call as its range, seen whole and a little around it. */
-export function hitLink(h: Hit): string {
+function hitLink(h: Hit): string {
 	if (!h.call) return link(`/traces/${h.trace}?find=${encodeURIComponent(h.method)}`);
 	const { tid, start_ns: from, duration_ns: long } = h.call;
 	const to = from + long;

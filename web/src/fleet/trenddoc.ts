@@ -3,12 +3,12 @@ import { DAY_MS, tickStep } from '../i18n/format';
 
 export interface Quantile { ns: number; low_ns: number | null; high_ns: number | null }
 export interface TrendPoint { day_ms: number; of_traces: number; traces: number; p50: Quantile; p95: Quantile }
-export interface TrendLine { version: string | null; points: TrendPoint[] }
-export interface TrendVersion { version: string; day_ms: number; traces: number }
+interface TrendLine { version: string | null; points: TrendPoint[] }
+interface TrendVersion { version: string; day_ms: number; traces: number }
 export interface Trend { since_ms: number; until_ms: number; change_ms: number; metric: 'duration' | 'self'; lines: TrendLine[]; versions: TrendVersion[]; versions_total: number; complete: boolean }
 export type Which = 'p50' | 'p95';
 
-export interface Dot { x: number; y: number; point: TrendPoint }
+interface Dot { x: number; y: number; point: TrendPoint }
 export interface Drawn { line: TrendLine; role: 'all' | 'base' | 'head'; dots: Dot[]; bands: string[] }
 export interface TrendChart { lines: Drawn[]; ticks: { y: number; value: number }[]; change: number; versions: { x: number; of: TrendVersion }[]; left: number; right: number; bottom: number; top: number }
 

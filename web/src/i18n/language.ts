@@ -49,7 +49,7 @@ type Table = Record<string, string>;
 export type Fits<T extends Table> = { [K in keyof T]: [Exclude<Named<T[K]>, Named<K>>] extends [never] ? string : never };
 
 /** Texts of a part of the page: English in, the page's language out. */
-export interface Tr<T extends Table> {
+interface Tr<T extends Table> {
 	<K extends keyof T & string>(text: K, ...given: Given<K, string | number | false | null | undefined>): string;
 	/** With elements in its places. */
 	rich: <K extends keyof T & string>(text: K, ...given: Given<K, ComponentChildren>) => ComponentChildren[];

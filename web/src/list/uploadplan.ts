@@ -7,7 +7,7 @@ export type Kind = 'trace' | 'methods' | 'retrace' | 'symbols';
 export interface Dropped { file: File; folder: string; head: string; elfBuild?: string }
 
 /** `alone`: it cannot be sent without its trace. */
-export interface Planned { file: File; kind: Kind; sides: [Side, File][]; build: string; alone: boolean }
+interface Planned { file: File; kind: Kind; sides: [Side, File][]; build: string; alone: boolean }
 
 /** By its content: a mapping is text of a known shape.  A side file is known by its name, which the recorder gives it. */
 export function kindOf(name: string, head: string): Kind | Side {

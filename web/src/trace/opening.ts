@@ -1,7 +1,7 @@
 // Addresses by which other tools open a trace, with the view to show.
 
 /** Clock readings at trace time 0, -1 if the upload has none. */
-export interface Bases { mono_base_ns?: number; boot_base_ns?: number }
+interface Bases { mono_base_ns?: number; boot_base_ns?: number }
 
 /** Trace time as in the Perfetto file: BOOTTIME, or the known clock. */
 export function perfettoTime(ns: number, t: Bases): bigint {
@@ -9,7 +9,7 @@ export function perfettoTime(ns: number, t: Bases): bigint {
 	return BigInt(known ?? 0) + BigInt(Math.round(ns));
 }
 
-export interface PerfettoView {
+interface PerfettoView {
 	tid: number | null;              // whose calls are pinned; null: everyone's
 	range: [number, number] | null;  // trace time that is shown first
 	bases: Bases;

@@ -37,7 +37,7 @@ function answered(w: Window, origin: string, stop: AbortController): Promise<voi
 	});
 }
 
-export interface Handover {
+interface Handover {
 	ui: string;        // its address, with the range to show
 	file: string;      // where the bytes come from
 	title: string;

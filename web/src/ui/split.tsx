@@ -4,7 +4,7 @@ import { remember, remembered } from './theme';
 
 const STEP = 2; // percent, of one key
 
-export interface Split {
+interface Split {
 	id: string;
 	first: number; // percent of what holds the panes
 	min: number;

@@ -2,7 +2,7 @@
 
 const SPREAD = 1.3; // ratio to the initial distance
 
-export interface Pinched {
+interface Pinched {
 	x: number; // between the fingers when the second came down, in pixels of the element
 	y: number;
 }

@@ -56,7 +56,7 @@ export function factsOf(n: Note, named: (tid: number) => string): Fact[] {
 	return facts.sort((a, b) => rankOf(a.key) - rankOf(b.key));
 }
 
-export interface FactColumns {
+interface FactColumns {
 	columns: Pick<Fact, 'key' | 'label' | 'number'>[];
 	rest: Set<string>; // keys that share the last column
 }

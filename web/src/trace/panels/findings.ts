@@ -51,7 +51,7 @@ export function inOrder(rules: RuleSum[]): RuleSum[] {
 
 export const ofRule = (f: Findings, id: string) => f.findings.filter((x) => x.rule === id).sort((a, b) => b.wall_ns - a.wall_ns || a.start_ns - b.start_ns);
 
-export interface Difference { what: string; member: string; before: string; after: string }
+interface Difference { what: string; member: string; before: string; after: string }
 
 const shown = (v: unknown) => (v === undefined ? '' : typeof v === 'string' ? v : JSON.stringify(v));
 const isTexts = (v: unknown): v is string[] => Array.isArray(v) && v.every((x) => typeof x === 'string');

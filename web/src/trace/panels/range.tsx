@@ -26,7 +26,7 @@ interface Props {
 	turn: number;
 }
 
-export interface Section {
+interface Section {
 	id: string;
 	title: string;
 	rows: Row[];

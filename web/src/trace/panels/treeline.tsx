@@ -9,7 +9,7 @@ export const ROW = 24;
 export const AROUND = 12; // rows beyond the view that are in the document
 const STEP = 14; // pixels of one level
 
-export interface LineActions {
+interface LineActions {
 	pick(n: TreeNode): void;
 	open(n: TreeNode): void;
 	drill(n: TreeNode): void;

@@ -12,7 +12,7 @@ export interface Known {
 	tabs: string[];
 }
 
-export interface Strange {
+interface Strange {
 	name: string;
 	value: string;
 	instead: string;

@@ -28,7 +28,7 @@ export interface Tab {
 const some = (...values: (string | null)[]) => values.some(Boolean);
 
 /** In the order in which an address is read. */
-export const TABS: Tab[] = [
+const TABS: Tab[] = [
 	{ id: 'findings', meant: () => text('findings') === '1' },
 	{ id: 'annotations', meant: () => text('annotation') !== '' },
 	{ id: 'anr', meant: () => some(text('stack'), text('waits'), text('anrstate'), text('dump')) },

@@ -64,7 +64,7 @@ function States({ p, call, thread }: { p: TimelineProps; call: Called; thread: T
 	</>;
 }
 
-export interface PaneActions {
+interface PaneActions {
 	goTo(tid: number, hit: Hit): void;
 	unselect(): void;
 	zoomToCall(): void;

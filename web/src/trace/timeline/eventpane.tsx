@@ -14,7 +14,7 @@ import { showTab } from '../state/tab';
 import { kindTitle } from '../state/notekinds';
 import type { TimelineProps } from './timelineview';
 
-export interface EventActions {
+interface EventActions {
 	showEvent(s: Spot | null): void; // it is loaded
 	zoomToEvent(): void;
 	step(forward: boolean): void;

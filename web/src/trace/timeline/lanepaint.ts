@@ -19,7 +19,7 @@ interface Box {
 }
 
 /** A colour as fill and as edge: labels can be read on the fill. */
-export interface Tint {
+interface Tint {
 	fill: number;
 	edge: number;
 }

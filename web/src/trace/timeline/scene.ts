@@ -32,7 +32,7 @@ export interface Range extends Span {
 	tids: ReadonlySet<number> | null; // null: every thread
 }
 
-export interface SceneInput {
+interface SceneInput {
 	threads: Thread[]; // those that are listed
 	layout: Layout;
 	names: string[];
@@ -47,7 +47,7 @@ export type Hover =
 	| { what: 'call'; tid: number; hit: Hit; about: About; called: Called | null } // called: of a click
 	| { what: 'note'; group: Group; track: Track; spot: Spot };
 
-export interface SceneEvents {
+interface SceneEvents {
 	view(v: Span): void;
 	top(px: number): void;
 	progress(tid: number, p: Progress): void;
@@ -59,7 +59,7 @@ export interface SceneEvents {
 	drawn(): void; // calls, for the first time
 }
 
-export interface Elements {
+interface Elements {
 	canvas: HTMLCanvasElement;
 	over: HTMLCanvasElement;
 	ruler: HTMLCanvasElement;

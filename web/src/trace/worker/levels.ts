@@ -35,7 +35,7 @@ const SLICE_BYTES = 12; // of a payload; most take fewer
 const WAIT_MS = 250; // before the second try; twice as long before each further one
 
 export const WHOLE_MAX = 5_000_000; // slices that are loaded completely, of all open threads together
-export const PART_MAX = 700_000; // slices of the part that is loaded around the view, beyond that
+const PART_MAX = 700_000; // slices of the part that is loaded around the view, beyond that
 
 /** Chunks by level, coarsest last. */
 export function levelsOf(chunks: Chunk[]): Chunk[][] {
