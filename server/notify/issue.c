@@ -9,6 +9,8 @@
 
 const char *const tw_tracker_names[TW_TRACKERS + 1] = {"github", "gitlab", "jira", "gitea", NULL};
 
+/* A ticket may be read weeks later. */
+enum { COMPARED_DAYS = 90 };
 enum { TITLE_NAME_BYTES = 120, ADDRESS_BODY_BYTES = 2000, SHORT_ID = 12 };
 
 /* --- titles --- */
@@ -97,14 +99,14 @@ static void put_of(struct tw_text_links *w, const char *before, int64_t n, const
 
 /* --- source --- */
 
-static void put_day(struct tw_text_links *w, int64_t ms)
+static void put_day(struct tw_text_links *w, const char *before, int64_t ms)
 {
 	const time_t at = (time_t)(ms / 1000);
 	struct tm day;
 
 	if (ms > 0 && gmtime_r(&at, &day))
-		tw_markup_printf(&w->p, " on %04d-%02d-%02d", day.tm_year + 1900, day.tm_mon + 1,
-		        day.tm_mday);
+		tw_markup_printf(&w->p, "%s%04d-%02d-%02d", before, day.tm_year + 1900,
+		        day.tm_mon + 1, day.tm_mday);
 }
 
 static void put_commit(struct tw_text_links *w, const json_t *c)
@@ -122,7 +124,7 @@ static void put_commit(struct tw_text_links *w, const json_t *c)
 	tw_markup_text(&w->p, tw_json_text(c, "summary"));
 	tw_markup_printf(&w->p, " (");
 	tw_markup_text(&w->p, tw_json_text(c, "author"));
-	put_day(w, tw_json_integer(c, "time_ms"));
+	put_day(w, " on ", tw_json_integer(c, "time_ms"));
 	put_of(w, ", ", tw_json_integer(c, "lines"), "line");
 	tw_markup_printf(&w->p, ")");
 	tw_markup_item_end(&w->p);
@@ -214,6 +216,40 @@ static void put_trace(struct tw_text_links *w, const char *what, const char *id)
 	tw_markup_item_end(&w->p);
 }
 
+static void put_parameter(struct tw_buf *query, const char *name, const char *value)
+{
+	if (!*value)
+		return;
+	tw_buf_printf(query, "&%s=", name);
+	tw_markup_query(query, value, strlen(value));
+}
+
+/* Both versions, with the methods that changed. */
+static void put_comparison(struct tw_text_links *w, const json_t *r)
+{
+	const char *base = tw_json_text(r, "base"), *head = tw_json_text(r, "head");
+	char url[TW_TEXT_URL_BYTES];
+	struct tw_buf query;
+
+	if (!*base || !*head)
+		return;
+	tw_buf_init(&query, TW_TEXT_URL_BYTES);
+	tw_buf_printf(&query, "days=%d", COMPARED_DAYS);
+	put_parameter(&query, "a", base);
+	put_parameter(&query, "b", head);
+	put_parameter(&query, "app", tw_json_text(r, "app"));
+	put_parameter(&query, "scenario", tw_json_text(r, "scenario"));
+	put_parameter(&query, "method", tw_json_text(r, "method"));
+	(void)tw_buf_add_u8(&query, 0);
+	if (tw_buf_status(&query) == TW_OK &&
+	        tw_text_url(w, "/fleet/compare", "", (const char *)query.data, url)) {
+		tw_markup_item(&w->p);
+		tw_markup_link(&w->p, "Both versions compared, with the methods that changed", url);
+		tw_markup_item_end(&w->p);
+	}
+	tw_buf_done(&query);
+}
+
 static void put_traces(struct tw_text_links *w, const json_t *r)
 {
 	char url[TW_TEXT_URL_BYTES];
@@ -225,6 +261,7 @@ static void put_traces(struct tw_text_links *w, const json_t *r)
 		tw_markup_link(&w->p, "The regression in tracewell", url);
 		tw_markup_item_end(&w->p);
 	}
+	put_comparison(w, r);
 	put_trace(w, "A slow trace", tw_json_text(r, "after_trace"));
 	put_trace(w, "One from before", tw_json_text(r, "before_trace"));
 	tw_markup_list(&w->p, false);
@@ -254,9 +291,11 @@ static void regression_body(struct tw_text_links *w, const struct tw_issue *i)
 	tw_markup_begin(&w->p);
 	tw_markup_printf(&w->p, "Measured in ");
 	tw_markup_count(&w->p, tw_json_integer(r, "traces_before"), "trace");
+	tw_markup_printf(&w->p, " before");
+	put_day(w, " ", tw_json_integer(r, "day_ms"));
 	tw_markup_printf(&w->p,
-	        " before and %" PRId64
-	        " after, compared by day and class of device; %.1f standard errors.",
+	        " and %" PRId64
+	        " since then, compared by day and class of device; %.1f standard errors.",
 	        tw_json_integer(r, "traces_after"), json_number_value(json_object_get(r, "score")));
 	tw_markup_end(&w->p);
 	if (tw_json_text(r, "earlier")[0]) {

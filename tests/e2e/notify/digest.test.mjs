@@ -254,7 +254,8 @@ test('issues for three trackers', async (t) => {
 	const github = await issue('github');
 	assert.match(github.title, /^com\.app\.Repo\.load in slower is \d+ % slower since 8\.3\.1$/);
 	assert.match(github.body, /^`com\.app\.Repo\.load` in `slower` of `shop` got slower: \+\d+ % in `8\.3\.1` against `8\.3\.0`: .* at the median, 95 % confidence interval (about )?\+[\d.]+ %( to \+[\d.]+ %)?\.\n/);
-	assert.match(github.body, /12 traces before and 12 after/);
+	assert.match(github.body, /12 traces before \d{4}-\d\d-\d\d and 12 since then/);
+	assert.match(github.body, /- \[Both versions compared, with the methods that changed\]\(https:\/\/traces\.example\.com\/fleet\/compare\?project=[^&)]+&days=90&a=8\.3\.0&b=8\.3\.1&app=shop&scenario=slower&method=com\.app\.Repo\.load\)/);
 	assert.match(github.body, /## Trace duration, by class of device\n\n- unknown: median [\d.]+ ms \(12 traces\) to [\d.]+ ms \(12 traces\)/);
 	assert.match(github.body, /- A slow trace: \[\w{26}\]\(https:\/\/traces\.example\.com\/traces\/\w{26}\?project=/);
 	assert.equal(github.url, null);

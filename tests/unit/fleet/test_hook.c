@@ -466,7 +466,7 @@ static void test_texts_of_issues(void **state)
 	                     .blame = blame},
 	        "`a.B.c` got slower: 0 % in `2`: 0 ns to 0 ns at the median, 95 % confidence "
 	        "interval "
-	        "about 0 %.\n\nMeasured in 1 trace before and 2 after, compared by day and "
+	        "about 0 %.\n\nMeasured in 1 trace before and 2 since then, compared by day and "
 	        "class of device; 0.0 standard errors.\n\n## Trace duration, by class of "
 	        "device\n\n"
 	        "- high: median 1.00 µs (1 trace) to 2.00 µs (2 traces)\n\n"
