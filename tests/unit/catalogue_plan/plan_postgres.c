@@ -128,8 +128,6 @@ static const struct {
         {"UNION ALL SELECT recorded_ms/?3, 0 FROM trace", "once per rebuild or native symbols"},
         {"UPDATE trace SET detected=0 WHERE project_id=?1 AND recorded_ms>=?2", "a day's traces"},
         {"UPDATE trace SET rollup_state=0, detected=0 WHERE", "a day's traces"},
-        {"SELECT trace_id FROM trace t WHERE project_id=?1 AND trace_id>?2 AND",
-                "rebuild: all traces, outside of a transaction"},
         {"INSERT INTO build_rename", "rebuild: every build"},
         {"UPDATE trace SET anr_state=0 WHERE project_id=? AND trace_id>? AND trace_id<=?",
                 "a range of 2,000 traces"},
