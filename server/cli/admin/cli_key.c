@@ -162,10 +162,14 @@ static const char *state_of(const struct tw_key_row *k)
 static enum tw_status print_text(const struct tw_key_row *k, struct tw_err *err)
 {
 	char ends[TW_CLI_TIME_BYTES], seen[TW_CLI_TIME_BYTES];
-	int n = printf("%s\t%s\t%s\t%s\tends %s\tseen %s%s%s\n", k->id, tw_scope_name(k->scope),
+	int n = printf("%s\t%s\t%s\t%s\tends %s\tseen %s%s%s", k->id, tw_scope_name(k->scope),
 	        state_of(k), k->name, tw_cli_time(k->expires_ms, ends),
 	        tw_cli_time(k->last_seen_ms, seen), k->seen_from[0] ? " from " : "", k->seen_from);
 
+	if (n > 0 && k->old_until_ms > tw_unix_ms())
+		n = printf("\tprevious secret ends %s, seen %s", tw_cli_time(k->old_until_ms, ends),
+		        tw_cli_time(k->old_seen_ms, seen));
+	n = n > 0 ? printf("\n") : n;
 	return n > 0 ? TW_OK : tw_fail(err, TW_IO, "the output cannot be written");
 }
 
@@ -180,6 +184,8 @@ static enum tw_status print_json(const struct tw_key_row *k, struct tw_err *err)
 	TW_JSON_MEMBERS(j, k, name, expires_ms);
 	tw_json_key_int(j, "last_used_ms", k->last_seen_ms);
 	tw_json_key_text(j, "last_used_address", k->seen_from);
+	tw_json_key_int(j, "old_expires_ms", k->old_until_ms);
+	tw_json_key_int(j, "old_last_used_ms", k->old_seen_ms);
 	return tw_cli_line_end(&line, err);
 }
 

@@ -156,6 +156,13 @@ test('the command line does the same', async (t) => {
 	assert.match(second, /^twr_/);
 	assert.equal(await works(s, second), 200);
 	assert.equal(await works(s, first), 401);
+	assert.doesNotMatch(run('list').stdout, /previous secret/);
+	const third = run('rotate', listed.split('\t')[0], '--grace', '7d').stdout.trim();
+	const week = new Date(Date.now() + 7 * 86_400_000).toISOString().slice(0, 10);
+	assert.match(run('list').stdout, new RegExp(`\tprevious secret ends ${week}.*, seen -\n`));
+	assert.equal(await works(s, second), 200);
+	assert.match(run('list').stdout, /\tprevious secret ends .*, seen 20.*\n/);
+	assert.equal(await works(s, third), 200);
 	for (const bad of ['tomorrow', '0d', '90', 'd', '-1d', '9999999d'])
 		assert.equal(run('create', '--scope', 'read', '--expires', bad).status, 2, bad);
 	assert.equal(run('rotate').status, 2);
