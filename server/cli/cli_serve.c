@@ -131,7 +131,7 @@ static enum tw_status check_folder(const char *data_dir, struct tw_err *err)
 	if (access(within, R_OK | X_OK) == 0 || errno == ENOENT)
 		return TW_OK;
 	if (errno == ENOTDIR)
-		return tw_fail(err, TW_BAD_REQUEST, "--data %.150s is not a folder", data_dir);
+		return tw_fail(err, TW_IO, "--data %.150s is not a folder", data_dir);
 	return tw_fail_errno(err, TW_IO, "the data folder %.150s cannot be read by user %u",
 	        data_dir, (unsigned)geteuid());
 }
