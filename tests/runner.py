@@ -42,7 +42,7 @@ FULL_E2E = """clients device device_hooks device_mappings documents failover imp
 # space or the time of syncs need a disk.
 IN_MEMORY = ['auth', 'browser', 'browser_admin', 'browser_fleet', 'browser_trace', 'cli', 'decode', 'faults', 'fleet', 'http', 'ingest',
              'notify', 'query', 'several']
-ON_DISK = 'clients device device_hooks device_mappings doctor importer ingest migrate ready retention slow malformed_requests'.split()
+ON_DISK = 'clients device device_hooks device_mappings doctor export importer ingest migrate ready retention slow malformed_requests'.split()
 MEMORY = '/dev/shm'
 SMOKE = ['api', 'ingest', 'page']
 CLICKHOUSE = ['clickhouse', 'fleet', 'fleet_compare', 'fleet_findings', 'fleet_flame', 'fleet_inlined', 'fleet_natives', 'project_delete', 'regressions', 'search', 'list_total']
