@@ -227,6 +227,7 @@ test('a phone shows one pane at a time; pinch, tap and buttons work on the timel
 	const closed = page.locator('.threads li:not(.open)').first();
 	const name = await closed.locator('.name').innerText();
 	await closed.scrollIntoViewIfNeeded();
+	await settled(page);
 	const [lane, chart] = [await closed.boundingBox(), await boxOf(page, 'canvas.calls')];
 	await page.touchscreen.tap(chart.x + chart.width / 2, lane.y + 16);
 	await page.locator('.threads li.open', { hasText: name.split('\n')[0] }).waitFor(); // a tap on a closed thread's lane
