@@ -2,7 +2,8 @@
  * api_anr.c - groups of ANRs by cause, and their triage rules.
  *
  * Groups accept the filters of rollups (api_fleet.c). `pending` is the number of reports that have
- * no key yet by the current rules and mappings.
+ * no key yet by the current rules and mappings. `traces` is the number of traces with times by the
+ * same filter, for rates, because the server receives no number of sessions.
  */
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "server/api/admin/api_ruleset.h"
 #include "server/api/api.h"
 #include "server/api/fleet/api_fleet.h"
+#include "server/base/clock.h"
 #include "server/catalogue/access/catalogue_setting.h"
 #include "server/catalogue/anr/catalogue_anr_state.h"
 #include "server/derive/pipeline.h"
@@ -41,6 +43,50 @@ static struct tw_catalogue *catalogue_of(const struct tw_fleet_request *q)
 	return tw_api_catalogue(q->req);
 }
 
+/* --- traces of the same filter --- */
+
+/* Sums of traces exist for some labels only, while reports can be filtered by any. */
+static bool has_traces(const struct tw_fleet_request *q)
+{
+	return !q->filter.label[0];
+}
+
+/* -1: not known.  A store of sums that fails leaves the groups readable. */
+static int64_t count_traces(const struct tw_fleet_request *q)
+{
+	struct tw_fleet_store *store = tw_fleet_store_of(q);
+	const struct tw_fleet_query all = {.project_id = project_of(q),
+	        .filter = q->filter,
+	        .until_ms = tw_monotonic_ms() + (int64_t)tw_req_ms_left(q->req)};
+	struct tw_err unused;
+	uint64_t n = 0;
+
+	return has_traces(q) && store->engine->count(store, &all, &n, &unused) == TW_OK ? (int64_t)n
+	                                                                                : -1;
+}
+
+/* Traces by version; *ret NULL: not known. */
+static void count_versions(struct tw_fleet_request *q, struct tw_fleet_group **ret, size_t *ret_n)
+{
+	struct tw_err unused;
+
+	if (!has_traces(q) || tw_fleet_read(q, 0, TW_DIM_VERSION, &unused) != TW_OK ||
+	        tw_fleet_groups(q->cells, q->n_cells, TW_FLEET_VERSION, false, q->arena, ret, ret_n,
+	                &unused) != TW_OK)
+		*ret = NULL;
+}
+
+/* Groups are sorted by key.  A version without traces has none. */
+static int64_t traces_of(const struct tw_fleet_group *groups, size_t n, const char *version)
+{
+	size_t at;
+
+	if (!groups)
+		return -1;
+	TW_BISECT(at, n, strcmp(groups[at].key, version) < 0);
+	return at < n && strcmp(groups[at].key, version) == 0 ? (int64_t)groups[at].traces : 0;
+}
+
 static enum tw_status put_head(struct tw_fleet_request *q, struct tw_err *err)
 {
 	struct tw_ruleset rules;
@@ -62,6 +108,7 @@ static enum tw_status put_head(struct tw_fleet_request *q, struct tw_err *err)
 	tw_json_key_int(&q->j, "until_ms", (q->filter.last_day + 1) * TW_DAY_MS);
 	tw_json_key_int(&q->j, "anrs", (int64_t)sums.traces);
 	TW_JSON_MEMBERS(&q->j, &sums, users, pending);
+	tw_json_key_int_or_null(&q->j, "traces", count_traces(q));
 	tw_json_key_int(&q->j, "rules_version", rules.version);
 	return TW_OK;
 }
@@ -193,16 +240,22 @@ static enum tw_status put_slices(struct tw_fleet_request *q, const char *key, en
         const char *name, struct tw_err *err)
 {
 	struct tw_anr_slice *slices = NULL;
-	size_t n = 0;
+	struct tw_fleet_group *versions = NULL;
+	size_t n = 0, n_versions = 0;
 	enum tw_status st = tw_catalogue_anr_slices(
 	        catalogue_of(q), project_of(q), &q->filter, key, by, q->arena, &slices, &n, err);
 
 	if (st != TW_OK)
 		return st;
+	if (by == TW_ANR_BY_VERSION)
+		count_versions(q, &versions, &n_versions);
 	tw_json_key_open(&q->j, name, '[');
 	for (size_t i = 0; i < n; i++) {
 		tw_json_open(&q->j, '{');
 		TW_JSON_MEMBERS(&q->j, &slices[i], value, count, users);
+		if (by == TW_ANR_BY_VERSION)
+			tw_json_key_int_or_null(
+			        &q->j, "traces", traces_of(versions, n_versions, slices[i].value));
 		tw_json_close(&q->j, '}');
 	}
 	tw_json_close(&q->j, ']');

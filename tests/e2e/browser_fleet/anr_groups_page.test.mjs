@@ -9,6 +9,7 @@ import { test } from 'node:test';
 import { fleet } from '../../gen/anr_fleet.mjs';
 import { violations } from '../axe.mjs';
 import { settled, unreadable } from '../browser.mjs';
+import { btrace } from '../make.mjs';
 import { done, open, server, shots, watched } from '../page.mjs';
 import { root, tracewell, until } from '../server.mjs';
 
@@ -76,6 +77,25 @@ test('a decision about a group is shown wherever groups are listed', async (t) =
 	await row('#anrs').locator('a').click();
 	await page.locator('#group').getByRole('button', { name: 'Unmute' }).click();
 	await page.locator('#group').getByRole('button', { name: /^Mute for/ }).waitFor();
+	await done(page, t);
+});
+
+test('a group shows its reports per 1,000 traces, by version', async (t) => {
+	const query = (version) => ({ app: 'rated', version_name: version });
+	for (let i = 0; i < 8; i++) await server.post('/api/v1/traces', btrace([[4000, 1, 1_000_000, 9_000_000 + i]]), { query: query('2.0') });
+	for (const version of ['1.0', '2.0']) await server.post('/api/v1/traces', sent.find((x) => x.cause.id === 'ring').text, { query: query(version) });
+	await until(async () => {
+		const { json } = await server.get('/api/v1/anr/groups?app=rated');
+		return json.anrs === 2 && json.pending === 0 && json.traces === 8 ? true : undefined;
+	}, 'reports and traces are counted', 60);
+	const page = await open('/anrs?app=rated');
+	await page.waitForSelector('#anrs p:has-text("Reports per 1,000 traces with times: 250.")');
+	await page.waitForSelector('tr[data-group] [data-rate]:text-is("250 per 1,000")');
+	await page.locator('tr[data-group] a').click();
+	const cell = (version) => page.locator('#who tr', { has: page.locator(`td:text-is("${version}")`) }).locator('[data-rate]');
+	await cell('2.0').waitFor();
+	assert.deepEqual([await cell('2.0').innerText(), await cell('1.0').innerText()], ['125', 'no traces']);
+	await page.waitForSelector('#who p:has-text("They are not shares of sessions.")');
 	await done(page, t);
 });
 

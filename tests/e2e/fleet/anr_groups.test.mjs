@@ -290,6 +290,28 @@ test('locks that calls waited for add up with those of reports', async (t) => {
 	assert.equal(JSON.stringify((await s.get('/api/v1/fleet/locks')).json), before);
 });
 
+test('reports are related to the traces with times by the same filter, by version', async (t) => {
+	const s = await startServer(t);
+	const dump = (method, lock) => `"main" prio=5 tid=1 Blocked\n  at com.shop.${method}(X.java:1)\n  - waiting to lock <0x01> (a com.shop.${lock}) held by thread 2\n\n"w" prio=5 tid=2 Runnable\n  at com.shop.${lock}.hold(X.java:2)\n  - locked <0x01> (a com.shop.${lock})\n`;
+	const query = (version, i) => ({ app: 'shop', version_name: version, device_id: `phone ${i}`, labels: '{"team":"a"}' });
+	for (const [version, traces, reports] of [['1.0', 3, 1], ['2.0', 5, 2], ['3.0', 0, 1]]) {
+		for (let i = 0; i < traces; i++)
+			assert.equal((await s.post('/api/v1/traces', btrace([[4000, 1, 1_000_000, 9_000_000 + i]]), { query: query(version, i) })).status, 202);
+		for (let i = 0; i < reports; i++) assert.equal((await s.post('/api/v1/traces', dump('Cart.total', 'Stock') + '\n'.repeat(i), { query: query(version, i) })).status, 202);
+	}
+	const counted = async (filter) => (await s.get('/api/v1/anr/groups', { query: filter })).json.traces;
+	const all = await until(async () => {
+		const { json } = await s.get('/api/v1/anr/groups');
+		return json.anrs === 4 && json.pending === 0 && json.traces === 8 ? json : undefined;
+	}, 'reports and traces are counted', 60);
+	const one = (await s.get(`/api/v1/anr/groups/${all.groups[0].key}`)).json;
+	assert.equal(one.traces, 8);
+	assert.deepEqual(Object.fromEntries(one.by_version.map((v) => [v.value, [v.count, v.traces]])), { '1.0': [1, 3], '2.0': [2, 5], '3.0': [1, 0] });
+	assert.ok(one.by_device.every((d) => d.traces === undefined));
+	assert.deepEqual([await counted({ version_name: '2.0' }), await counted({ app: 'other' })], [5, 0]);
+	assert.equal(await counted({ label: 'team=a' }), null, 'traces are not counted by this label');
+});
+
 test('a late report counts when it was recorded: first and last seen, latest version, and whether a fix failed', async (t) => {
 	const s = await startServer(t);
 	const DAY = 86400_000;

@@ -4,7 +4,7 @@ import { Chain, Cycles } from '../anr/anr';
 import type { Anr } from '../anr/anrdoc';
 import { Decisions } from './decisions';
 import { stateOf } from './triage';
-import { KINDS, type Exemplar, type GroupDetail, type Slice } from './anrgroups';
+import { KINDS, RATES, rate, type Exemplar, type GroupDetail, type Slice } from './anrgroups';
 import { Trend, useFleet } from './fleetfilter';
 import { count, duration, percent, sentence, when } from '../i18n/format';
 import { ended, serverText } from '../i18n/servertext';
@@ -15,11 +15,13 @@ import { link, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/anrs';
 import { Waits } from '../anr/waitpicture';
 
-function Slices({ title, of, all }: { title: string; of: Slice[]; all: number }) {
+function Slices({ title, of, all }: { title: string; of: (Slice & { traces?: number | null })[]; all: number }) {
+	const rated = of.some((s) => s.traces);
 	return (
 		<table class="slices">
-			<thead><tr><th>{title}</th><th class="num">{tr('ANRs')}</th><th class="num">{tr('Share')}</th></tr></thead>
-			<tbody>{of.map((s) => <tr key={s.value}><td class="anywhere">{s.value || <span class="quiet">{tr('not given')}</span>}</td><td class="num">{count(s.count)}</td><td class="num">{percent(s.count / all)}</td></tr>)}</tbody>
+			<thead><tr><th>{title}</th><th class="num">{tr('ANRs')}</th><th class="num">{tr('Share')}</th>{rated && <th class="num">{tr('Per 1,000 traces')}</th>}</tr></thead>
+			<tbody>{of.map((s) => <tr key={s.value}><td class="anywhere">{s.value || <span class="quiet">{tr('not given')}</span>}</td><td class="num">{count(s.count)}</td><td class="num">{percent(s.count / all)}</td>
+				{rated && <td class="num" data-rate title={s.traces ? tr('{traces} traces with times', { traces: count(s.traces) }) : undefined}>{rate(s.count, s.traces) ?? <span class="quiet">{tr('no traces')}</span>}</td>}</tr>)}</tbody>
 		</table>
 	);
 }
@@ -98,7 +100,8 @@ export function AnrGroup({ id }: { id: string }) {
 			<Facts g={g} />
 			<IssueText path={`/api/v1/anr/groups/${id}`} />
 		</Panel>
-		<Panel title={tr('Affected versions and devices')} id="who"><div class="three"><Slices title={tr('Version')} of={g.by_version} all={g.count} /><Slices title={tr('Device')} of={g.by_device} all={g.count} /><Slices title="Android" of={g.by_os} all={g.count} /></div></Panel>
+		<Panel title={tr('Affected versions and devices')} id="who"><div class="three"><Slices title={tr('Version')} of={g.by_version} all={g.count} /><Slices title={tr('Device')} of={g.by_device} all={g.count} /><Slices title="Android" of={g.by_os} all={g.count} /></div>
+			{g.by_version.some((s) => s.traces) && <p class="quiet">{tr('Rates are reports per 1,000 traces with times of the version.')} {RATES}</p>}</Panel>
 		<Panel title={tr('Traces')} id="exemplars"><Exemplars list={g.exemplars} shown={shown} /></Panel>
 		{shown && <Panel title={tr('The report of {shown}', { shown: shown.slice(-8) })}><Report key={shown} id={shown} /></Panel>}
 	</>;

@@ -1,5 +1,5 @@
 // ANR groups of the server, and their texts.
-import { COMMA } from '../i18n/format';
+import { COMMA, count } from '../i18n/format';
 import { tr } from '../i18n/strings/anrs';
 
 export interface Held { class: string; blocked_method: string; blocking_method: string }
@@ -13,10 +13,11 @@ export interface Group {
 	status: 'open' | 'acknowledged' | 'fixed' | 'returned'; fixed_in: string; owner: string; note: string; muted_until_ms: number;
 	trend: { day_ms: number; count: number; users: number }[];
 }
-export interface Groups { anrs: number; users: number; pending: number; rules_version: number; total: number; groups: Group[] }
+/** `traces`: traces with times by the same filter; null: not known. */
+export interface Groups { anrs: number; users: number; pending: number; traces: number | null; rules_version: number; total: number; groups: Group[] }
 export interface Slice { value: string; count: number; users: number }
 export interface Exemplar { trace: string; exists: boolean; recorded_ms: number; version_name: string; device: string; os: string; verdict: string }
-export interface GroupDetail extends Groups, Group { by_version: Slice[]; by_device: Slice[]; by_os: Slice[]; exemplars: Exemplar[] }
+export interface GroupDetail extends Groups, Group { by_version: (Slice & { traces: number | null })[]; by_device: Slice[]; by_os: Slice[]; exemplars: Exemplar[] }
 
 export interface Rule { action: 'skip' | 'merge' | 'name'; name?: string; frame?: string; lock?: string; kind?: string; groups?: string[]; enabled?: boolean }
 export interface Rules { version: number; author: string; created_ms: number; rules: Rule[]; versions: { version: number; author: string; created_ms: number }[] }
@@ -25,6 +26,15 @@ export interface Rules { version: number; author: string; created_ms: number; ru
 export const KINDS: Record<string, string> = {
 	deadlock: tr('deadlock'), lock: tr('lock'), path: tr('long work'), io: 'IO', binder: 'binder', no_cpu: tr('no CPU'), gc: tr('collection'), sleep: tr('sleep'), wait: tr('wait'), run: tr('running'), idle: tr('idle'), unknown: tr('unknown'),
 };
+
+/** Reports per 1,000 traces with times: "3.2"; undefined without such traces. */
+export function rate(reports: number, traces: number | null | undefined): string | undefined {
+	if (!traces) return undefined;
+	const per = (reports / traces) * 1000;
+	return per > 0 && per < 0.1 ? '<0.1' : per < 9.95 ? per.toFixed(1).replace('.0', '') : count(Math.round(per));
+}
+
+export const RATES = tr('Rates are comparable between versions whose devices record equally often. They are not shares of sessions.');
 
 export const ACTS: Record<Rule['action'], string> = { skip: tr('Do not blame'), merge: tr('Merge'), name: tr('Name') };
 

@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { get, may } from '../api/api';
 import { AnrGroup } from './anrgroup';
-import { KINDS, type Group, type Groups } from './anrgroups';
+import { KINDS, RATES, rate, type Group, type Groups } from './anrgroups';
 import { AnrRules } from './anrrules';
 import { FleetFilter, NoRows, Trend, Ungrouped, useFleet } from './fleetfilter';
 import { decisionOf } from './triage';
@@ -21,13 +21,13 @@ export function within(to: string): string {
 	return q ? `${to}?${q}` : to;
 }
 
-function Row({ g, days, picked, pick }: { g: Group; days: number; picked: boolean; pick?: () => void }) {
+function Row({ g, traces, days, picked, pick }: { g: Group; traces: number | null; days: number; picked: boolean; pick?: () => void }) {
 	return (
 		<tr data-group={g.key}>
 			{pick && <td class="check"><input type="checkbox" checked={picked} onChange={pick} aria-label={tr('Select {title}', { title: g.name || serverText(g.title) })} /></td>}
 			<td class="cause"><a href={within(`/anrs/${g.key}`)}>{g.name || serverText(g.title)}</a><p class="quiet">{g.name && `${ended(serverText(g.title))} `}{ended(sentence(serverText(g.verdict)))}</p>{decisionOf(g) && <p class="quiet" data-decision>{decisionOf(g)}</p>}</td>
 			<td><span class={`state ${g.kind === 'deadlock' ? 'failed' : ''}`}>{KINDS[g.kind] ?? g.kind}</span></td>
-			<td class="num">{count(g.count)}</td>
+			<td class="num">{count(g.count)}{rate(g.count, traces) && <><br /><span class="quiet nowrap" data-rate>{tr('{rate} per 1,000', { rate: rate(g.count, traces) })}</span></>}</td>
 			<td class="num">{g.users ? count(g.users) : <span class="quiet">{tr('not given')}</span>}</td>
 			<td><Trend trend={g.trend} days={days} name={g.name || serverText(g.title)} /></td>
 			<td class="num">{count(g.versions)}</td>
@@ -56,11 +56,12 @@ function List() {
 			{v && v.groups.length === 0 && v.pending === 0 && <NoRows also={['kind']} unmatched={tr('No ANR matches.')}
 				none={<>{tr('No ANRs in the last {days} days.', { days: fleet.days })}{may.write && <>{' '}{tr('Drop a thread dump anywhere on this page to see the cause of the ANR.')}</>}</>} />}
 			{v && v.groups.length > 0 && <>
-				<p class="quiet">{tr.rich('{anrs} {anrs2}{users} in {total} {total2}.', { anrs: count(v.anrs), anrs2: v.anrs === 1 ? tr('report') : tr('reports'), users: v.users > 0 && <>{tr(' of {users} {users2}', { users: count(v.users), users2: v.users === 1 ? tr('user') : tr('users') })}</>, total: count(v.total), total2: v.total === 1 ? tr('group') : tr('groups') })}</p>
+				<p class="quiet">{tr.rich('{anrs} {anrs2}{users} in {total} {total2}.', { anrs: count(v.anrs), anrs2: v.anrs === 1 ? tr('report') : tr('reports'), users: v.users > 0 && <>{tr(' of {users} {users2}', { users: count(v.users), users2: v.users === 1 ? tr('user') : tr('users') })}</>, total: count(v.total), total2: v.total === 1 ? tr('group') : tr('groups') })}
+					{rate(v.anrs, v.traces) && <>{' '}{tr('Reports per 1,000 traces with times: {rate}.', { rate: rate(v.anrs, v.traces) })} {RATES}</>}</p>
 				<Cards>
 					<thead><tr>{may.write && <th><span class="hidden">{tr('Pick')}</span></th>}<th>{tr('Cause')}</th><th>{tr('Kind')}</th><th class="num">{tr('ANRs')}</th><th class="num">{tr('Users')}</th>
 						<th>{tr('{days} days', { days: fleet.days })}</th><th class="num">{tr('Versions')}</th><th class="num">{tr('Devices')}</th><th>{tr('Last seen')}</th></tr></thead>
-					<tbody>{v.groups.map((g) => <Row key={g.key} g={g} days={fleet.days} picked={picked.includes(g.key)} pick={may.write ? () => turn(g.key) : undefined} />)}</tbody>
+					<tbody>{v.groups.map((g) => <Row key={g.key} g={g} traces={v.traces} days={fleet.days} picked={picked.includes(g.key)} pick={may.write ? () => turn(g.key) : undefined} />)}</tbody>
 				</Cards></>}
 		</Panel>
 	);
