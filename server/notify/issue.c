@@ -88,6 +88,40 @@ static void put_classes(struct tw_text_links *w, const struct tw_issue *i)
 	tw_markup_list(&w->p, false);
 }
 
+static void put_method_name(struct tw_text_links *w, const char *name)
+{
+	struct tw_buf shown;
+
+	tw_buf_init(&shown, TITLE_NAME_BYTES + 1);
+	put_short(&shown, name);
+	(void)tw_buf_add_u8(&shown, 0);
+	if (tw_buf_status(&shown) == TW_OK)
+		tw_markup_name(&w->p, (const char *)shown.data);
+	tw_buf_done(&shown);
+}
+
+static void put_methods(struct tw_text_links *w, const struct tw_issue *i)
+{
+	if (i->n_methods == 0)
+		return;
+	tw_markup_heading(&w->p, "Methods with the largest increase of self time per trace");
+	tw_markup_list(&w->p, true);
+	for (size_t m = 0; m < i->n_methods; m++) {
+		const struct tw_issue_method *one = &i->methods[m];
+
+		tw_markup_item(&w->p);
+		put_method_name(w, one->name);
+		tw_markup_printf(&w->p, one->is_new ? ": new, " : ": ");
+		if (!one->is_new) {
+			tw_markup_ns(&w->p, one->before_ns);
+			tw_markup_printf(&w->p, " to ");
+		}
+		tw_markup_ns(&w->p, one->after_ns);
+		tw_markup_item_end(&w->p);
+	}
+	tw_markup_list(&w->p, false);
+}
+
 /* 0 is unknown: a report need not name its user. */
 static void put_of(struct tw_text_links *w, const char *before, int64_t n, const char *noun)
 {
@@ -304,6 +338,7 @@ static void regression_body(struct tw_text_links *w, const struct tw_issue *i)
 		tw_markup_end(&w->p);
 	}
 	put_classes(w, i);
+	put_methods(w, i);
 	put_commits(w, i);
 	put_source(w, i);
 	put_traces(w, r);

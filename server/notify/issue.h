@@ -13,12 +13,18 @@
 enum tw_tracker { TW_GITHUB, TW_GITLAB, TW_JIRA, TW_GITEA, TW_TRACKERS };
 extern const char *const tw_tracker_names[TW_TRACKERS + 1]; /* ends with NULL */
 
-enum { TW_ISSUE_CLASSES = 8, TW_ISSUE_BYTES = 64 << 10, TW_ISSUE_EXEMPLARS = 5 };
+enum { TW_ISSUE_CLASSES = 8, TW_ISSUE_METHODS = 5, TW_ISSUE_BYTES = 64 << 10 };
+enum { TW_ISSUE_EXEMPLARS = 5 };
 
 struct tw_issue_class { /* the scenario's duration on a class of devices */
 	const char *name;
 	uint64_t before_traces, after_traces;
 	int64_t before_ns, after_ns; /* medians; 0: none */
+};
+struct tw_issue_method { /* whose self time grew */
+	const char *name;
+	int64_t before_ns, after_ns; /* self time per trace */
+	bool is_new;                 /* no trace before has it */
 };
 struct tw_issue_trace {
 	const char *id, *version, *device, *os;
@@ -31,6 +37,8 @@ struct tw_issue {
 	const json_t *anr;             /* key, name, title, verdict, count, users, frames (list) */
 	struct tw_issue_class classes[TW_ISSUE_CLASSES];
 	size_t n_classes;
+	struct tw_issue_method methods[TW_ISSUE_METHODS];
+	size_t n_methods;
 	struct tw_issue_trace traces[TW_ISSUE_EXEMPLARS];
 	size_t n_traces;
 	const json_t *blame; /* of the slow method, as of GET /api/v1/source/blame; NULL none */

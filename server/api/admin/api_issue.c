@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "server/api/api.h"
+#include "server/api/fleet/api_fleet_compare.h"
 #include "server/base/clock.h"
 #include "server/base/text/json.h"
 #include "server/catalogue/access/catalogue_setting.h"
@@ -89,17 +90,27 @@ struct side { /* traces of a version, by device class */
 	size_t n;
 };
 
-static enum tw_status read_side(struct tw_req *r, const struct tw_regress_found *of,
-        const char *version, struct tw_arena *a, struct side *ret, struct tw_err *err)
+/* The cells of a version around the regression's day. */
+static enum tw_status read_cells(struct tw_req *r, const struct tw_regress_found *of,
+        const char *version, unsigned metrics, struct tw_arena *a, struct tw_rollup_cell **ret,
+        size_t *ret_n, struct tw_err *err)
 {
 	const struct tw_fleet_query query = {.project_id = tw_api_project(r),
 	        .filter = {of->app, version, "", of->scenario, "", "", "", of->day - EVIDENCE_DAYS,
 	                of->day + EVIDENCE_DAYS},
-	        .dims = TW_DIM_CLASS};
+	        .metrics = metrics,
+	        .dims = TW_DIM_SCENARIO | TW_DIM_CLASS};
 	struct tw_fleet_store *store = tw_api_of(r)->fleet;
+
+	return store->engine->cells(store, &query, a, ret, ret_n, err);
+}
+
+static enum tw_status read_side(struct tw_req *r, const struct tw_regress_found *of,
+        const char *version, struct tw_arena *a, struct side *ret, struct tw_err *err)
+{
 	struct tw_rollup_cell *cells = NULL;
 	size_t n = 0;
-	enum tw_status st = store->engine->cells(store, &query, a, &cells, &n, err);
+	enum tw_status st = read_cells(r, of, version, 0, a, &cells, &n, err);
 
 	*ret = (struct side){NULL, 0};
 	if (st == TW_OK && n)
@@ -156,6 +167,81 @@ static enum tw_status add_classes(struct tw_req *r, const struct tw_regress_foun
 	return st == TW_OK ? compare(&before, &after, a, io, err) : st;
 }
 
+/* --- the methods that changed --- */
+
+static enum tw_status read_compared(struct tw_req *r, const struct tw_regress_found *of,
+        const char *version, struct tw_arena *a, struct tw_fleet_cells *ret, struct tw_err *err)
+{
+	struct tw_rollup_cell *cells = NULL;
+	size_t n = 0;
+	enum tw_status st = read_cells(r, of, version, TW_COMPARED_METRICS, a, &cells, &n, err);
+
+	if (st != TW_OK)
+		return st;
+	*ret = (struct tw_fleet_cells){tw_arena_alloc(a, n + 1, sizeof *ret->list), n, 0};
+	if (!ret->list)
+		return tw_oom(err);
+	for (size_t i = 0; i < n; i++) {
+		ret->list[i] = &cells[i];
+		ret->traces += cells[i].traces;
+	}
+	return TW_OK;
+}
+
+/* Names are copied to the request's memory, as `a` ends before the text is written. */
+static enum tw_status take_methods(
+        struct tw_req *r, const struct tw_comparison *c, struct tw_issue *io, struct tw_err *err)
+{
+	for (size_t i = 0; i < c->n_methods && io->n_methods < TW_ISSUE_METHODS; i++) {
+		const struct tw_compared_method *m = &c->methods[i];
+		const double *self = m->self.of;
+		const char *name;
+
+		if (!m->sure || self[TW_SIDE_B] <= self[TW_SIDE_A])
+			continue;
+		name = tw_arena_str(tw_req_arena(r), m->name);
+		if (!name)
+			return tw_oom(err);
+		io->methods[io->n_methods++] =
+		        (struct tw_issue_method){name, (int64_t)self[TW_SIDE_A],
+		                (int64_t)self[TW_SIDE_B], m->share.of[TW_SIDE_A] <= 0};
+	}
+	return TW_OK;
+}
+
+static enum tw_status compare_methods(struct tw_req *r, const struct tw_regress_found *of,
+        struct tw_arena *a, struct tw_issue *io, struct tw_err *err)
+{
+	struct tw_fleet_request q = {.req = r, .arena = a, .label_key = ""};
+	struct tw_comparison c = {.q = &q, .method = ""};
+	struct tw_fleet_cells sides[TW_SIDES] = {{NULL, 0, 0}};
+	enum tw_status st = read_compared(r, of, of->base, a, &sides[TW_SIDE_A], err);
+
+	if (st == TW_OK)
+		st = read_compared(r, of, of->head, a, &sides[TW_SIDE_B], err);
+	if (st == TW_OK)
+		st = tw_fleet_mix(sides, NULL, true, a, &c.mix, err);
+	if (st == TW_OK)
+		st = tw_comparison_methods(&c, err);
+	return st == TW_OK ? take_methods(r, &c, io, err) : st;
+}
+
+/* Of a scenario's duration.  A comparison that exceeds its time or memory leaves only the link to
+ * it. */
+static enum tw_status add_methods(struct tw_req *r, const struct tw_regress_found *of,
+        struct tw_issue *io, struct tw_err *err)
+{
+	struct tw_arena *a;
+	enum tw_status st;
+
+	if (of->method[0] || !of->base[0] || !of->head[0])
+		return TW_OK;
+	a = tw_arena_new(ARENA_MAX);
+	st = a ? compare_methods(r, of, a, io, err) : tw_oom(err);
+	tw_arena_free(a);
+	return st == TW_TOO_LARGE || st == TW_NOMEM || st == TW_DEADLINE ? TW_OK : st;
+}
+
 enum tw_status tw_api_issue_regression(struct tw_req *r, enum tw_tracker tracker,
         tw_api_issue_fn *fn, void *arg, struct tw_err *err)
 {
@@ -171,6 +257,8 @@ enum tw_status tw_api_issue_regression(struct tw_req *r, enum tw_tracker tracker
 		        tw_req_path(r, "regression"), tw_req_arena(r), &row, err);
 	if (st == TW_OK)
 		st = add_classes(r, &row.of, a, &i, err);
+	if (st == TW_OK)
+		st = add_methods(r, &row.of, &i, err);
 	if (st == TW_OK && row.of.method[0])
 		st = tw_api_blame(r,
 		        &(struct tw_blame_query){

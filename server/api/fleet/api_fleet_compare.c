@@ -85,9 +85,8 @@ static enum tw_status read_trace(
 static enum tw_status read_cells(
         struct tw_fleet_request *q, struct tw_compared_side *s, struct tw_err *err)
 {
-	enum tw_status st = tw_fleet_read(q,
-	        1U << TW_ROLLUP_SELF | 1U << TW_ROLLUP_WALL | 1U << TW_ROLLUP_CALLS,
-	        TW_DIM_SCENARIO | TW_DIM_CLASS, err);
+	enum tw_status st =
+	        tw_fleet_read(q, TW_COMPARED_METRICS, TW_DIM_SCENARIO | TW_DIM_CLASS, err);
 
 	s->query = q->query;
 	if (st != TW_OK)
@@ -226,7 +225,7 @@ static enum tw_status read_names(struct tw_comparison *c, size_t n, struct tw_er
 	return st;
 }
 
-static enum tw_status compare_methods(struct tw_comparison *c, struct tw_err *err)
+enum tw_status tw_comparison_methods(struct tw_comparison *c, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 	size_t n = 0;
@@ -239,9 +238,7 @@ static enum tw_status compare_methods(struct tw_comparison *c, struct tw_err *er
 		const struct tw_fleet_cells *cells = &s->of[k % TW_SIDES];
 		struct tw_rollup *to = &c->rollups[k / TW_SIDES].of[k % TW_SIDES];
 
-		*to = (struct tw_rollup){.arena = c->q->arena,
-		        .metrics = 1U << TW_ROLLUP_SELF | 1U << TW_ROLLUP_WALL |
-		                   1U << TW_ROLLUP_CALLS};
+		*to = (struct tw_rollup){.arena = c->q->arena, .metrics = TW_COMPARED_METRICS};
 		if (!s->left_out)
 			st = tw_fleet_collect(cells->list, cells->n, to, err);
 		n += to->n;
@@ -324,7 +321,7 @@ static enum tw_status compare_all(struct tw_comparison *c, struct tw_err *err)
 	if (st == TW_OK)
 		st = compare_scenarios(c, cells, mix, err);
 	if (st == TW_OK)
-		st = compare_methods(c, err);
+		st = tw_comparison_methods(c, err);
 	if (st == TW_OK && c->method[0])
 		st = compare_one(c, err);
 	return st == TW_OK ? tw_comparison_describe(c, err) : st;

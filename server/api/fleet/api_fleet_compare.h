@@ -10,6 +10,9 @@
 #include "server/derive/rollup/rollup_writer.h"
 #include "server/fleet/fleet_compare.h"
 
+/* Of methods, in the cells of both sides. */
+#define TW_COMPARED_METRICS (1U << TW_ROLLUP_SELF | 1U << TW_ROLLUP_WALL | 1U << TW_ROLLUP_CALLS)
+
 struct tw_compared_side {
 	const char *label; /* "8.3.1", "trace 01…", or the filter as text */
 	struct tw_rollup_filter filter;
@@ -39,6 +42,9 @@ struct tw_comparison {
 	const char *sentence;
 };
 
+/* Compares the methods of both sides' cells in c->mix, for which only `q` is needed besides:
+ * largest change of self time first. */
+enum tw_status tw_comparison_methods(struct tw_comparison *c, struct tw_err *err) TW_MUST_USE;
 /* The summary sentence, and the complete comparison as Markdown (api_fleet_compare_text.c). */
 enum tw_status tw_comparison_describe(struct tw_comparison *c, struct tw_err *err) TW_MUST_USE;
 void tw_comparison_markdown(const struct tw_comparison *c, struct tw_buf *out);

@@ -257,6 +257,10 @@ test('issues for three trackers', async (t) => {
 	assert.match(github.body, /12 traces before \d{4}-\d\d-\d\d and 12 since then/);
 	assert.match(github.body, /- \[Both versions compared, with the methods that changed\]\(https:\/\/traces\.example\.com\/fleet\/compare\?project=[^&)]+&days=90&a=8\.3\.0&b=8\.3\.1&app=shop&scenario=slower&method=com\.app\.Repo\.load\)/);
 	assert.match(github.body, /## Trace duration, by class of device\n\n- unknown: median [\d.]+ ms \(12 traces\) to [\d.]+ ms \(12 traces\)/);
+	assert.doesNotMatch(github.body, /largest increase/, 'the method is the regression');
+	const whole = (await s.get('/api/v1/regressions?scenario=slower')).json.regressions.find((x) => x.method === '');
+	const { body } = (await s.get(`/api/v1/regressions/${whole.id}/issue?for=github`)).json;
+	assert.match(body, /## Methods with the largest increase of self time per trace\n\n- `com\.app\.Repo\.load`: 1\.02 ms to 1\.53 ms\n\n/, 'of the scenario\'s duration, and no method that did not change');
 	assert.match(github.body, /- A slow trace: \[\w{26}\]\(https:\/\/traces\.example\.com\/traces\/\w{26}\?project=/);
 	assert.equal(github.url, null);
 	assert.match((await issue('gitlab')).body, /\n\/label ~performance\n$/);

@@ -481,6 +481,42 @@ static void test_texts_of_issues(void **state)
 	json_decref(slow);
 }
 
+static void expect_methods(enum tw_tracker tracker, json_t *regression, const char *text)
+{
+	const struct tw_issue issue = {.tracker = tracker,
+	        .base = "",
+	        .project_id = "P",
+	        .regression = regression,
+	        .methods = {{"a.B.c", 20000000, 38600000, false},
+	                {"a.`x`|{{y}}\n# *z*@all", 0, 46000000, true}},
+	        .n_methods = 2};
+	struct tw_buf out;
+
+	tw_buf_init(&out, 1 << 16);
+	tw_issue_body(&issue, &out);
+	(void)tw_buf_add_u8(&out, 0);
+	assert_int_equal(tw_buf_status(&out), TW_OK);
+	if (!strstr((const char *)out.data, text))
+		fail_msg("%s\nis not in\n%s", text, (const char *)out.data);
+	tw_buf_done(&out);
+}
+
+static void test_issues_name_methods_that_grew(void **state)
+{
+	json_t *slow =
+	        json_loads("{\"scenario\":\"start\",\"base\":\"1\",\"head\":\"2\"}", 0, NULL);
+
+	(void)state;
+	expect_methods(TW_GITHUB, slow,
+	        "## Methods with the largest increase of self time per trace\n\n"
+	        "- `a.B.c`: 20.0 ms to 38.6 ms\n- ``a.`x`|{{y}} # *z*@all``: new, 46.0 ms\n\n");
+	expect_methods(TW_JIRA, slow,
+	        "h3. Methods with the largest increase of self time per trace\n\n"
+	        "* {{a.B.c}}: 20.0 ms to 38.6 ms\n"
+	        "* {{a.`x`\\|\\{\\{y\\}\\} \\# \\*z\\*\\@all}}: new, 46.0 ms\n\n");
+	json_decref(slow);
+}
+
 /* The figures of a change: web/test/change.test.ts holds the page to this table, too. */
 static const struct {
 	double share;
@@ -592,6 +628,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_texts_of_events),
         cmocka_unit_test(test_texts_of_digests),
         cmocka_unit_test(test_texts_of_issues),
+        cmocka_unit_test(test_issues_name_methods_that_grew),
         cmocka_unit_test(test_an_interval_of_one_figure_shows_it_once),
         cmocka_unit_test(test_a_change_has_one_figure),
         cmocka_unit_test(test_an_alert_has_one_figure),
