@@ -1,7 +1,7 @@
 /*
  * builder.c - the production sink: collects finished calls per track.
  *
- * A record is 16 bytes (24 with CPU time) in a growing array per track.  The system moves pages
+ * A record is 16 bytes (20 with CPU time) in a growing array per track.  The system moves pages
  * rather than bytes when large arrays grow, and untouched pages cost nothing, so the peak stays
  * near the size of the contents.  Writing adds 2 bytes per record of the largest track, 10 if it is
  * out of order.  With scratch, records past its window are written there (builder_spill.c).
@@ -362,8 +362,8 @@ static uint64_t next_cap(const struct tw_builder *b, const struct track *t)
 	if (more < first_records(b))
 		more = first_records(b);
 	n = tw_mem_fill_pages((has + more) * sizeof(struct record)) / sizeof(struct record);
-	if (t->cpu_ns)
-		n = tw_mem_fill_pages(n * sizeof *t->cpu_ns) / sizeof *t->cpu_ns;
+	if (t->records.cpu)
+		n = tw_mem_fill_pages(n * sizeof *t->records.cpu) / sizeof *t->records.cpu;
 	more = n - has;
 	return t->cap + (more < left ? more : left);
 }
@@ -376,13 +376,13 @@ static bool resize_arrays(struct track *t, uint64_t n)
 		return false;
 	tw_mem_will_fill(records, n * sizeof *records);
 	t->records.at = records;
-	if (t->cpu_ns) {
-		int64_t *cpu = tw_mem_resize(t->cpu_ns, n, sizeof *cpu);
+	if (t->records.cpu) {
+		uint32_t *cpu = tw_mem_resize(t->records.cpu, n, sizeof *cpu);
 
 		if (!cpu)
 			return false;
 		tw_mem_will_fill(cpu, n * sizeof *cpu);
-		t->cpu_ns = cpu;
+		t->records.cpu = cpu;
 	}
 	return true;
 }
@@ -415,38 +415,42 @@ static inline bool reserve_record(struct tw_builder *b, struct track *t)
 	return tw_builder_resize_records(b, t, cap);
 }
 
-bool tw_builder_grow_wide(struct tw_builder *b, struct track *t)
+bool tw_builder_grow_rare(
+        struct tw_builder *b, struct track *t, const struct call *c, int64_t cpu_ns)
 {
-	uint32_t before = t->records.cap_wide;
+	struct records *r = &t->records;
+	const uint64_t before = tw_rare_bytes(r);
 
-	if (!TW_GROW_MEM(t->records.wide, t->records.n_wide, t->records.cap_wide)) {
+	if ((!tw_record_fits(r, c) && !TW_GROW_MEM(r->wide, r->n_wide, r->cap_wide)) ||
+	        (tw_cpu_is_long(cpu_ns) &&
+	                !TW_GROW_MEM(r->long_cpu_ns, r->n_long_cpu, r->cap_long_cpu)))
 		b->status = TW_NOMEM;
-		return false;
-	}
-	b->record_bytes += (t->records.cap_wide - before) * sizeof *t->records.wide;
-	return true;
+	b->record_bytes += tw_rare_bytes(r) - before;
+	return b->status == TW_OK;
 }
 
-/* The same for a call that does not fit a record. */
-static bool reserve_wide(struct tw_builder *b, struct track *t)
+/* The same as reserve_record for the arrays of rare values. */
+static bool reserve_rare(
+        struct tw_builder *b, struct track *t, const struct call *c, int64_t cpu_ns)
 {
-	uint32_t before = t->records.cap_wide;
+	const struct records *r = &t->records;
+	uint64_t more = 0;
 
-	if (t->records.n_wide < before)
-		return true;
-	if (left_for_calls(b) < (before + 16) * sizeof *t->records.wide)
-		return false;
-	return tw_builder_grow_wide(b, t);
+	if (!tw_record_fits(r, c) && r->n_wide == r->cap_wide)
+		more = (r->cap_wide + 16) * sizeof *r->wide;
+	if (tw_cpu_is_long(cpu_ns) && r->n_long_cpu == r->cap_long_cpu)
+		more += (r->cap_long_cpu + 16) * sizeof *r->long_cpu_ns;
+	return left_for_calls(b) >= more && tw_builder_grow_rare(b, t, c, cpu_ns);
 }
 
 void tw_builder_free_records(struct track *t)
 {
 	tw_mem_free(t->records.at);
 	tw_mem_free(t->records.wide);
-	tw_mem_free(t->cpu_ns);
+	tw_mem_free(t->records.cpu);
+	tw_mem_free(t->records.long_cpu_ns);
 	tw_mem_free(t->by_bits);
 	t->records = (struct records){0};
-	t->cpu_ns = NULL;
 	t->by_bits = NULL;
 	t->n = t->cap = 0;
 	tw_spilled_free(t);
@@ -457,14 +461,14 @@ static bool start_cpu(struct tw_builder *b, struct track *t)
 {
 	uint64_t cap = t->cap - t->n_spilled;
 
-	t->cpu_ns = tw_mem_alloc(cap, sizeof *t->cpu_ns);
-	if (!t->cpu_ns) {
+	t->records.cpu = tw_mem_alloc(cap, sizeof *t->records.cpu);
+	if (!t->records.cpu) {
 		b->status = TW_NOMEM;
 		return false;
 	}
-	b->record_bytes += cap * sizeof *t->cpu_ns;
+	b->record_bytes += cap * sizeof *t->records.cpu;
 	for (uint64_t i = 0; i < t->n - t->n_spilled; i++)
-		t->cpu_ns[i] = -1;
+		t->records.cpu[i] = TW_CPU_NONE;
 	return true;
 }
 
@@ -488,16 +492,16 @@ enum tw_status tw_builder_record(struct tw_builder *b, struct track *t, const st
 	if (t->n == 0)
 		tw_records_start(&t->records, c->start_ns);
 	if (b->slices >= b->limits.max_slices || !reserve_record(b, t) ||
-	        (!tw_record_fits(&t->records, c) && !reserve_wide(b, t))) {
+	        !reserve_rare(b, t, c, cpu_ns)) {
 		if (b->status == TW_OK)
 			tw_builder_repair(b, TW_REPAIR_slice_limit, offset, 1);
 		return b->status;
 	}
-	if (cpu_ns >= 0 && !t->cpu_ns && !start_cpu(b, t))
+	if (cpu_ns >= 0 && !t->records.cpu && !start_cpu(b, t))
 		return b->status;
 	note_order(t, end, offset);
-	if (t->cpu_ns)
-		t->cpu_ns[t->n - t->n_spilled] = cpu_ns;
+	if (t->records.cpu)
+		tw_record_put_cpu(&t->records, t->n - t->n_spilled, cpu_ns);
 	if (t->n == 0 || c->start_ns < t->first_ns)
 		t->first_ns = c->start_ns;
 	tw_record_put(&t->records, t->n++ - t->n_spilled, c, tw_short_offset(offset));
@@ -590,7 +594,8 @@ static inline size_t take_run_of(
 	struct record *const first = t->records.at + (t->n - t->n_spilled);
 	struct record *at = first;
 	const struct record *full = first + left;
-	int64_t *cpu_ns = has_cpu ? t->cpu_ns + (t->n - t->n_spilled) : NULL;
+	const int64_t most_cpu_ns = has_cpu ? (int64_t)TW_CPU_LONG : 0;
+	uint32_t *cpu = has_cpu ? t->records.cpu + (t->n - t->n_spilled) : NULL;
 	struct symbol *symbols = b->symbols;
 	struct open_call none; /* for pointers, as NULL + 0 is undefined */
 	struct open_call *open = t->open ? t->open : &none;
@@ -605,7 +610,7 @@ static inline size_t take_run_of(
 	for (; i < n; i++) {
 		const struct tw_event *e = &ev[i];
 		struct call c = {e->ts_ns, e->dur_ns, e->sym};
-		int64_t cpu = e->cpu_ns;
+		int64_t cpu_ns = e->cpu_ns;
 		uint64_t offset = e->offset;
 
 		if (e->track != ev->track || !is_plain_time(&plain, e->ts_ns))
@@ -623,10 +628,10 @@ static inline size_t take_run_of(
 				break;
 			c = (struct call){
 			        top[-1].start_ns, e->ts_ns - top[-1].start_ns, top[-1].sym};
-			cpu = tw_open_call_cpu(top - 1, e->cpu_ns);
+			cpu_ns = tw_open_call_cpu(top - 1, e->cpu_ns);
 			offset = top[-1].offset;
 		}
-		if (at == full || !is_plain_call(&plain, &c) || (cpu >= 0 && !has_cpu))
+		if (at == full || !is_plain_call(&plain, &c) || cpu_ns >= most_cpu_ns)
 			break;
 		if (c.start_ns + c.dur_ns >= end_ns)
 			end_ns = c.start_ns + c.dur_ns;
@@ -637,7 +642,7 @@ static inline size_t take_run_of(
 		if (c.start_ns < first_ns)
 			first_ns = c.start_ns;
 		if (has_cpu)
-			*cpu_ns++ = cpu;
+			*cpu++ = tw_short_cpu(cpu_ns);
 		*at++ = (struct record){
 		        (uint64_t)(c.start_ns - base_ns) << TW_RECORD_SYM_BITS | c.sym,
 		        (uint32_t)c.dur_ns, tw_short_offset(offset)};
@@ -658,7 +663,7 @@ static inline size_t take_run_of(
  * number. */
 static size_t take_run(struct tw_builder *b, struct track *t, const struct tw_event *ev, size_t n)
 {
-	return t->cpu_ns ? take_run_of(b, t, ev, n, true) : take_run_of(b, t, ev, n, false);
+	return t->records.cpu ? take_run_of(b, t, ev, n, true) : take_run_of(b, t, ev, n, false);
 }
 
 static void take_moved_event(struct tw_builder *b, const struct tw_event *ev)

@@ -6,9 +6,10 @@
  * linear time (builder_nest.c); calls that are out of order are sorted first, which is counted.  It
  * passes columns, trees, mip levels, totals and the repair report to a trace writer.
  *
- * Memory: 64 MiB + usually 18 and at most 34 bytes per record; 24 more for a call that lasts more
- * than 4 s or begins hours from its thread's first one.  With scratch, records in the order of
- * their ends take only the window and 64 KiB per thread.  The limits are set by the constructor.
+ * Memory: 64 MiB + usually 18 and at most 30 bytes per record; 24 more for a call that lasts more
+ * than 4 s or begins hours from its thread's first one, 8 more for a CPU time of more than 2 s.
+ * With scratch, records in the order of their ends take only the window and 64 KiB per thread.  The
+ * limits are set by the constructor.
  * Thread: one decode job.
  */
 #ifndef TW_BUILDER_H

@@ -76,7 +76,8 @@ static inline void store(struct tw_builder *b, struct track *t, const struct blo
 /* Whether the track takes calls like those before, which have no CPU time. */
 static bool is_open(const struct track *t)
 {
-	return t->n > 0 && !t->cpu_ns && t->records.base_ns <= TW_MAX_NS - (int64_t)TW_RECORD_SPAN;
+	return t->n > 0 && !t->records.cpu &&
+	       t->records.base_ns <= TW_MAX_NS - (int64_t)TW_RECORD_SPAN;
 }
 
 TW_NEWER_CPU bool tw_builder_take_calls(

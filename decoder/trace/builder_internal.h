@@ -42,6 +42,10 @@ enum { TW_RECORD_SYM_BITS = 20 };
 #define TW_MAX_NS         (INT64_C(1) << 61) /* of a begin and of a duration */
 #define TW_MOST_DEPTH     UINT16_MAX         /* deeper calls are stored with this depth */
 
+/* A CPU time in 4 bytes: nanoseconds, or the index of a long one in `long_cpu_ns`. */
+#define TW_CPU_NONE UINT32_MAX
+#define TW_CPU_LONG (UINT32_C(1) << 31) /* plus the index; from this time on */
+
 struct call {
 	int64_t start_ns, dur_ns;
 	uint32_t sym;
@@ -55,9 +59,12 @@ struct record {
 
 struct records {
 	struct record *at;
+	uint32_t *cpu; /* of the same calls; NULL if none has a CPU time */
 	int64_t base_ns;
 	struct call *wide;
+	int64_t *long_cpu_ns;
 	uint32_t n_wide, cap_wide;
+	uint32_t n_long_cpu, cap_long_cpu;
 };
 
 static inline struct call tw_record_call(const struct records *r, uint64_t i)
@@ -128,6 +135,44 @@ static inline uint32_t tw_short_offset(uint64_t offset)
 	return offset < TW_OFFSET_UNKNOWN ? (uint32_t)offset : TW_OFFSET_UNKNOWN;
 }
 
+/* CPU time of a call; -1: unknown.  The records have CPU times. */
+static inline int64_t tw_record_cpu(const struct records *r, uint64_t i)
+{
+	const uint32_t cpu = r->cpu[i];
+
+	if (__builtin_expect(cpu < TW_CPU_LONG, 1))
+		return cpu;
+	return cpu == TW_CPU_NONE ? -1 : r->long_cpu_ns[cpu - TW_CPU_LONG];
+}
+
+static inline bool tw_cpu_is_long(int64_t cpu_ns)
+{
+	return cpu_ns >= (int64_t)TW_CPU_LONG;
+}
+
+/* Of a CPU time that is not long. */
+static inline uint32_t tw_short_cpu(int64_t cpu_ns)
+{
+	return cpu_ns < 0 ? TW_CPU_NONE : (uint32_t)cpu_ns;
+}
+
+/* A long CPU time needs space. */
+static inline void tw_record_put_cpu(struct records *r, uint64_t i, int64_t cpu_ns)
+{
+	if (tw_cpu_is_long(cpu_ns)) {
+		r->cpu[i] = TW_CPU_LONG + r->n_long_cpu;
+		r->long_cpu_ns[r->n_long_cpu++] = cpu_ns;
+	} else {
+		r->cpu[i] = tw_short_cpu(cpu_ns);
+	}
+}
+
+/* Bytes of the arrays that few calls need. */
+static inline uint64_t tw_rare_bytes(const struct records *r)
+{
+	return r->cap_wide * sizeof *r->wide + r->cap_long_cpu * sizeof *r->long_cpu_ns;
+}
+
 struct open_call { /* a BEGIN whose END has not been read yet */
 	int64_t start_ns;
 	int64_t cpu_ns; /* the thread's CPU clock, -1 none */
@@ -146,7 +191,6 @@ struct track {
 	uint64_t tid;
 	enum tw_tid_kind kind;
 	struct records records; /* from number n_spilled on */
-	int64_t *cpu_ns;        /* parallel to records; NULL if no record has CPU time */
 	uint64_t n, cap;
 	uint64_t n_spilled;      /* the first of the n, in scratch */
 	struct spilled *spilled; /* NULL: none */
@@ -275,14 +319,16 @@ bool tw_builder_take_calls(struct tw_builder *b, struct track *t, const struct t
 /* Changes t->cap, which is at least t->n.  False: b->status is set. */
 bool tw_builder_resize_records(struct tw_builder *b, struct track *t, uint64_t cap);
 void tw_builder_free_records(struct track *t);
-/* Makes space for a call that does not fit a record.  False: b->status is set. */
-bool tw_builder_grow_wide(struct tw_builder *b, struct track *t);
+/* Makes space for a call that does not fit a record, and for a long CPU time.  False: b->status is
+ * set. */
+bool tw_builder_grow_rare(
+        struct tw_builder *b, struct track *t, const struct call *c, int64_t cpu_ns);
 /* Fails with b->status. */
 enum tw_status tw_builder_fail(const struct tw_builder *b, struct tw_err *err);
 /* Bytes of a record of this track in memory. */
 static inline uint64_t tw_track_record_bytes(const struct track *t)
 {
-	return sizeof(struct record) + (t->cpu_ns ? sizeof *t->cpu_ns : 0);
+	return sizeof(struct record) + (t->records.cpu ? sizeof *t->records.cpu : 0);
 }
 /* How many more bytes of records may be in memory. */
 uint64_t tw_builder_left_for_records(const struct tw_builder *b);
@@ -345,7 +391,7 @@ bool tw_spilled_prepare_moves(struct tw_builder *b, struct track *t);
 bool tw_builder_load(struct tw_builder *b, struct track *t);
 /* Overwrites n records from number `first` on. */
 bool tw_spilled_replace(struct tw_builder *b, struct track *t, uint64_t first, uint64_t n,
-        struct record *at, int64_t *cpu_ns);
+        struct record *at, uint32_t *cpu);
 
 struct piece { /* records of a track that are read together */
 	struct track part;

@@ -280,6 +280,7 @@ static void copy_record(struct tw_builder *b, struct track *to, struct cursor *f
 {
 	const struct track *part = &from->piece.part;
 	const struct call c = tw_record_call(&part->records, from->at);
+	const int64_t cpu_ns = part->records.cpu ? tw_record_cpu(&part->records, from->at) : -1;
 
 	if (!reserve_copy(b, to)) {
 		if (b->status == TW_OK)
@@ -287,11 +288,11 @@ static void copy_record(struct tw_builder *b, struct track *to, struct cursor *f
 		from->at++;
 		return;
 	}
-	if (!tw_record_fits(&to->records, &c) && !tw_builder_grow_wide(b, to))
+	if (!tw_builder_grow_rare(b, to, &c, cpu_ns))
 		return;
 	tw_record_put(&to->records, to->n - to->n_spilled, &c, part->records.at[from->at].offset);
-	if (to->cpu_ns)
-		to->cpu_ns[to->n - to->n_spilled] = part->cpu_ns ? part->cpu_ns[from->at] : -1;
+	if (to->records.cpu)
+		tw_record_put_cpu(&to->records, to->n - to->n_spilled, cpu_ns);
 	to->n++;
 	from->at++;
 }
@@ -321,22 +322,22 @@ static void interleave(
 static bool make_room(
         struct tw_builder *b, struct track *both, const struct track *t, const struct track *side)
 {
-	bool with_cpu = t->cpu_ns || side->cpu_ns;
+	bool with_cpu = t->records.cpu || side->records.cpu;
 
 	both->cap = t->spilled || side->spilled ? tw_piece_records(b) : t->n + side->n;
 	both->records = (struct records){.at = tw_mem_alloc(both->cap, sizeof *both->records.at),
+	        .cpu = with_cpu ? tw_mem_alloc(both->cap, sizeof *both->records.cpu) : NULL,
 	        .base_ns = t->n ? t->records.base_ns : side->records.base_ns};
-	both->cpu_ns = with_cpu ? tw_mem_alloc(both->cap, sizeof *both->cpu_ns) : NULL;
 	b->record_bytes += both->cap * tw_track_record_bytes(both);
-	if (!both->records.at || (with_cpu && !both->cpu_ns))
+	if (!both->records.at || (with_cpu && !both->records.cpu))
 		b->status = TW_NOMEM;
 	return b->status == TW_OK;
 }
 
 static void release(struct tw_builder *b, struct track *t)
 {
-	b->record_bytes -= (t->cap - t->n_spilled) * tw_track_record_bytes(t) +
-	                   t->records.cap_wide * sizeof *t->records.wide;
+	b->record_bytes -=
+	        (t->cap - t->n_spilled) * tw_track_record_bytes(t) + tw_rare_bytes(&t->records);
 	tw_builder_free_records(t);
 }
 

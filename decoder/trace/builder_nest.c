@@ -28,7 +28,8 @@ enum { MOST_OPEN = TW_MOST_DEPTH + 1 };
 
 struct open {
 	struct record record;
-	int64_t start_ns, cpu_ns;
+	int64_t start_ns;
+	uint32_t cpu;
 };
 
 struct mover {
@@ -60,16 +61,16 @@ static bool grow_open(struct mover *m)
 static inline void put(const struct track *t, uint64_t i, const struct open *o)
 {
 	t->records.at[i] = o->record;
-	if (t->cpu_ns)
-		t->cpu_ns[i] = o->cpu_ns;
+	if (t->records.cpu)
+		t->records.cpu[i] = o->cpu;
 }
 
 static inline void set_open(struct open *o, const struct track *t, uint64_t i, int64_t start_ns)
 {
 	o->record = t->records.at[i];
 	o->start_ns = start_ns;
-	if (t->cpu_ns)
-		o->cpu_ns = t->cpu_ns[i];
+	if (t->records.cpu)
+		o->cpu = t->records.cpu[i];
 }
 
 /* Returns the number of records that were not moved: 0 unless the last of these overlaps another
@@ -121,10 +122,10 @@ static uint64_t move_to_pre_order(struct mover *m, enum tw_status *ret)
 		return m->track->n;
 	}
 	m->open[0].start_ns = INT64_MIN;
-	if (m->track->cpu_ns)
+	if (m->track->records.cpu)
 		return move(m, m->track, ret);
 	without_cpu = *m->track;
-	without_cpu.cpu_ns = NULL; /* compiled to a shorter loop */
+	without_cpu.records.cpu = NULL; /* compiled to a shorter loop */
 	return move(m, &without_cpu, ret);
 }
 
@@ -395,11 +396,12 @@ static bool start_spill_mover(struct spill_mover *s)
 	s->m.track = s->nest->track;
 	s->m.depths = tw_mem_alloc(step, sizeof *s->m.depths);
 	s->out.part.records.at = tw_mem_alloc(step, sizeof(struct record));
-	s->out.part.cpu_ns = t->cpu_ns ? tw_mem_alloc(step, sizeof *t->cpu_ns) : NULL;
+	s->out.part.records.cpu =
+	        t->records.cpu ? tw_mem_alloc(step, sizeof *t->records.cpu) : NULL;
 	s->out.cap = step;
 	s->nest->depths_at = s->b->scratch_bytes;
 	s->b->scratch_bytes += t->n * sizeof *s->m.depths;
-	if (!s->m.depths || !s->out.part.records.at || (t->cpu_ns && !s->out.part.cpu_ns))
+	if (!s->m.depths || !s->out.part.records.at || (t->records.cpu && !s->out.part.records.cpu))
 		s->b->status = TW_NOMEM;
 	if (s->b->status == TW_OK && !start_counts(s->m.track))
 		s->b->status = TW_NOMEM;
@@ -425,7 +427,7 @@ static bool write_moved(struct spill_mover *s, uint64_t place)
 	if (n > t->n - place)
 		n = t->n - place;
 	if (!tw_spilled_replace(s->b, t, place, n, s->out.part.records.at + i,
-	            t->cpu_ns ? s->out.part.cpu_ns + i : NULL))
+	            t->records.cpu ? s->out.part.records.cpu + i : NULL))
 		return false;
 	s->b->status =
 	        scratch->write(scratch->arg, s->nest->depths_at + place * sizeof *s->m.depths,
@@ -624,7 +626,7 @@ void tw_nest_close(struct nest *n)
 /* Nest and records are passed by value: otherwise the compiler would have to assume that storing a
  * slice changes them. */
 static inline uint32_t read_slices(struct nest_reader *r, const struct nest n,
-        const struct records records, const int64_t *cpu_ns, struct tw_slice *ret, uint32_t max)
+        const struct records records, struct tw_slice *ret, uint32_t max)
 {
 	const uint32_t *indexes = r->builder->indexes;
 	const uint32_t max_depth = r->builder->limits.max_depth;
@@ -642,7 +644,7 @@ static inline uint32_t read_slices(struct nest_reader *r, const struct nest n,
 			continue;
 		*to++ = (struct tw_slice){.start_ns = c.start_ns,
 		        .dur_ns = c.dur_ns,
-		        .cpu_ns = cpu_ns ? cpu_ns[i] : -1,
+		        .cpu_ns = records.cpu ? tw_record_cpu(&records, i) : -1,
 		        .method = indexes[c.sym - 1],
 		        .depth = n.depths[at]};
 	}
@@ -655,13 +657,15 @@ static uint32_t read_nest(
 {
 	const struct track *t = nest->track;
 	const struct nest in_order = {.track = nest->track, .depths = nest->depths};
+	struct records without_cpu = t->records;
 
 	/* the same loop three times, so that it need not check for either */
 	if (nest->order)
-		return read_slices(r, *nest, t->records, t->cpu_ns, ret, max);
-	if (t->cpu_ns)
-		return read_slices(r, in_order, t->records, t->cpu_ns, ret, max);
-	return read_slices(r, in_order, t->records, NULL, ret, max);
+		return read_slices(r, *nest, t->records, ret, max);
+	if (t->records.cpu)
+		return read_slices(r, in_order, t->records, ret, max);
+	without_cpu.cpu = NULL;
+	return read_slices(r, in_order, without_cpu, ret, max);
 }
 
 static uint32_t read_pieces(struct nest_reader *r, struct tw_slice *ret, uint32_t max)

@@ -148,7 +148,7 @@ static inline size_t take_edges(struct tw_builder *b, struct track *t,
 	struct record *const first = t->records.at + (t->n - t->n_spilled);
 	const struct record *full = first + left;
 	struct record *at = first;
-	int64_t *cpu_ns = has_cpu ? t->cpu_ns + (t->n - t->n_spilled) : NULL;
+	uint32_t *cpu = has_cpu ? t->records.cpu + (t->n - t->n_spilled) : NULL;
 	struct symbol *symbols = b->symbols;
 	struct open_call *top = t->open + t->n_open; /* after the innermost call */
 	int64_t first_ns = t->first_ns;
@@ -160,6 +160,7 @@ static inline size_t take_edges(struct tw_builder *b, struct track *t,
 		const int64_t clock_ns = has_cpu ? e->cpu_ns[i] : -1;
 		const uint32_t sym = e->syms_2[i] >> 1;
 		int64_t start_ns;
+		int64_t cpu_ns;
 
 		if (!(e->syms_2[i] & 1)) {
 			if (top == t->open + t->cap_open)
@@ -171,12 +172,14 @@ static inline size_t take_edges(struct tw_builder *b, struct track *t,
 		if (top == t->open || at == full || top[-1].sym != sym)
 			break;
 		start_ns = top[-1].start_ns;
-		if ((uint64_t)ts_ns - (uint64_t)start_ns >= TW_RECORD_WIDE)
+		cpu_ns = tw_open_call_cpu(top - 1, clock_ns);
+		if ((uint64_t)ts_ns - (uint64_t)start_ns >= TW_RECORD_WIDE ||
+		        tw_cpu_is_long(cpu_ns))
 			break;
 		top--;
 		first_ns = start_ns < first_ns ? start_ns : first_ns;
 		if (has_cpu)
-			*cpu_ns++ = tw_open_call_cpu(top, clock_ns);
+			*cpu++ = tw_short_cpu(cpu_ns);
 		*at++ = (struct record){(uint64_t)(start_ns - base_ns) << TW_RECORD_SYM_BITS | sym,
 		        (uint32_t)(ts_ns - start_ns), tw_short_offset(top->offset)};
 		symbols[sym - 1].count++;
@@ -202,9 +205,10 @@ size_t tw_builder_take_edges(
 {
 	const struct tw_edge_batch e = *edges;
 
-	if (t->n == 0 || !t->open || t->n_hidden || !t->cpu_ns != !e.cpu_ns ||
+	if (t->n == 0 || !t->open || t->n_hidden || !t->records.cpu != !e.cpu_ns ||
 	        e.ts_ns[from] < t->last_end_ns ||
 	        e.ts_ns[e.n - 1] - t->records.base_ns >= (int64_t)TW_RECORD_SPAN)
 		return 0;
-	return t->cpu_ns ? take_edges(b, t, &e, from, true) : take_edges(b, t, &e, from, false);
+	return t->records.cpu ? take_edges(b, t, &e, from, true)
+	                      : take_edges(b, t, &e, from, false);
 }

@@ -5,7 +5,7 @@
  * track writes its records whenever it has a piece of them, which is 1/64 of the window.  Records
  * are read back in pieces; builder_nest.c moves them to pre-order in place, as it does in memory.
  * Tracks that must be sorted are read back into memory.  Calls that do not fit a record stay in
- * memory (records.wide).
+ * memory (records.wide, records.long_cpu_ns).
  */
 #include "decoder/trace/builder_internal.h"
 
@@ -57,10 +57,10 @@ bool tw_builder_spill(struct tw_builder *b, struct track *t)
 {
 	const uint64_t n = t->n - t->n_spilled;
 	const struct extent e = {b->scratch_bytes, t->n_spilled,
-	        t->cpu_ns ? b->scratch_bytes + n * sizeof *t->records.at : 0, (uint32_t)n};
+	        t->records.cpu ? b->scratch_bytes + n * sizeof *t->records.at : 0, (uint32_t)n};
 
 	if (!reserve_extent(b, t) || !append(b, t->records.at, n * sizeof *t->records.at) ||
-	        (t->cpu_ns && !append(b, t->cpu_ns, n * sizeof *t->cpu_ns)))
+	        (t->records.cpu && !append(b, t->records.cpu, n * sizeof *t->records.cpu)))
 		return false;
 	t->spilled->extents[t->spilled->n++] = e;
 	t->n_spilled = t->n;
@@ -101,7 +101,7 @@ static const struct extent *extent_of(const struct spilled *s, uint64_t number)
 struct access { /* a read or write of records in scratch */
 	const struct tw_builder *builder;
 	struct record *at;
-	int64_t *cpu_ns; /* NULL: the track has no CPU times */
+	uint32_t *cpu; /* NULL: the track has no CPU times */
 	bool writes;
 	struct tw_err *err;
 };
@@ -118,16 +118,16 @@ static enum tw_status transfer(const struct access *a, uint64_t at, void *p, uin
 static enum tw_status access_extent(
         const struct access *a, const struct extent *e, uint64_t skip, uint64_t n, uint64_t done)
 {
-	int64_t *cpu_ns = a->cpu_ns ? a->cpu_ns + done : NULL;
+	uint32_t *cpu = a->cpu ? a->cpu + done : NULL;
 	enum tw_status st =
 	        transfer(a, e->at + skip * sizeof *a->at, a->at + done, n * sizeof *a->at);
 
-	if (st != TW_OK || !cpu_ns)
+	if (st != TW_OK || !cpu)
 		return st;
 	if (e->cpu_at)
-		return transfer(a, e->cpu_at + skip * sizeof *cpu_ns, cpu_ns, n * sizeof *cpu_ns);
+		return transfer(a, e->cpu_at + skip * sizeof *cpu, cpu, n * sizeof *cpu);
 	for (uint64_t i = 0; !a->writes && i < n; i++)
-		cpu_ns[i] = -1;
+		cpu[i] = TW_CPU_NONE;
 	return TW_OK;
 }
 
@@ -136,12 +136,12 @@ static void access_memory(
         const struct access *a, const struct track *t, uint64_t first, uint64_t n, uint64_t done)
 {
 	struct record *at = t->records.at + (first - t->n_spilled);
-	int64_t *cpu_ns = t->cpu_ns ? t->cpu_ns + (first - t->n_spilled) : NULL;
+	uint32_t *cpu = t->records.cpu ? t->records.cpu + (first - t->n_spilled) : NULL;
 
 	memcpy(a->writes ? at : a->at + done, a->writes ? a->at + done : at, n * sizeof *at);
-	if (cpu_ns && a->cpu_ns)
-		memcpy(a->writes ? cpu_ns : a->cpu_ns + done, a->writes ? a->cpu_ns + done : cpu_ns,
-		        n * sizeof *cpu_ns);
+	if (cpu && a->cpu)
+		memcpy(a->writes ? cpu : a->cpu + done, a->writes ? a->cpu + done : cpu,
+		        n * sizeof *cpu);
 }
 
 /* Reads or writes n records from number `first` on. */
@@ -169,9 +169,9 @@ static bool reserve_piece(struct piece *p, uint64_t n, bool with_cpu)
 	if (p->cap)
 		return true;
 	p->part.records.at = tw_mem_alloc(n, sizeof *p->part.records.at);
-	p->part.cpu_ns = with_cpu ? tw_mem_alloc(n, sizeof *p->part.cpu_ns) : NULL;
+	p->part.records.cpu = with_cpu ? tw_mem_alloc(n, sizeof *p->part.records.cpu) : NULL;
 	p->cap = n;
-	return p->part.records.at && (p->part.cpu_ns || !with_cpu);
+	return p->part.records.at && (p->part.records.cpu || !with_cpu);
 }
 
 enum tw_status tw_piece_read(const struct tw_builder *b, const struct track *t, uint64_t first,
@@ -186,12 +186,13 @@ enum tw_status tw_piece_read(const struct tw_builder *b, const struct track *t, 
 		p->part.n = first ? 0 : t->n;
 		return TW_OK;
 	}
-	if (!reserve_piece(p, n, t->cpu_ns))
+	if (!reserve_piece(p, n, t->records.cpu))
 		return tw_oom(err);
 	a.at = p->part.records.at;
-	a.cpu_ns = p->part.cpu_ns;
+	a.cpu = p->part.records.cpu;
 	p->part.records = t->records;
 	p->part.records.at = a.at;
+	p->part.records.cpu = a.cpu;
 	p->part.n = n < t->n - first ? n : t->n - first;
 	return access_records(&a, t, first, p->part.n);
 }
@@ -200,15 +201,15 @@ void tw_piece_done(struct piece *p)
 {
 	if (p->cap) {
 		tw_mem_free(p->part.records.at);
-		tw_mem_free(p->part.cpu_ns);
+		tw_mem_free(p->part.records.cpu);
 	}
 	*p = (struct piece){0};
 }
 
 bool tw_spilled_replace(struct tw_builder *b, struct track *t, uint64_t first, uint64_t n,
-        struct record *at, int64_t *cpu_ns)
+        struct record *at, uint32_t *cpu)
 {
-	const struct access a = {b, at, cpu_ns, true, &b->why};
+	const struct access a = {b, at, cpu, true, &b->why};
 
 	b->status = access_records(&a, t, first, n);
 	return b->status == TW_OK;
@@ -217,9 +218,9 @@ bool tw_spilled_replace(struct tw_builder *b, struct track *t, uint64_t first, u
 /* Makes space for the CPU times of an extent that was written before the track had any. */
 static bool add_cpu(struct tw_builder *b, struct extent *e)
 {
-	int64_t none[CPU_AT_ONCE];
+	uint32_t none[CPU_AT_ONCE];
 
-	memset(none, 0xFF, sizeof none); /* -1 */
+	memset(none, 0xFF, sizeof none); /* TW_CPU_NONE */
 	e->cpu_at = b->scratch_bytes;
 	for (uint64_t left = e->n; left;) {
 		const uint64_t n = left < CPU_AT_ONCE ? left : CPU_AT_ONCE;
@@ -235,15 +236,15 @@ bool tw_spilled_may_move(const struct tw_builder *b, const struct track *t)
 {
 	uint64_t bytes = b->scratch_bytes + t->n * sizeof(uint16_t);
 
-	for (uint32_t i = 0; t->cpu_ns && i < t->spilled->n; i++)
+	for (uint32_t i = 0; t->records.cpu && i < t->spilled->n; i++)
 		if (!t->spilled->extents[i].cpu_at)
-			bytes += t->spilled->extents[i].n * sizeof *t->cpu_ns;
+			bytes += t->spilled->extents[i].n * sizeof *t->records.cpu;
 	return bytes <= b->scratch.max_bytes;
 }
 
 bool tw_spilled_prepare_moves(struct tw_builder *b, struct track *t)
 {
-	for (uint32_t i = 0; t->cpu_ns && i < t->spilled->n; i++)
+	for (uint32_t i = 0; t->records.cpu && i < t->spilled->n; i++)
 		if (!t->spilled->extents[i].cpu_at && !add_cpu(b, &t->spilled->extents[i]))
 			return false;
 	return true;
@@ -267,17 +268,17 @@ bool tw_builder_load(struct tw_builder *b, struct track *t)
 
 	drop_rest(b, t);
 	a.at = tw_mem_alloc(t->n, sizeof *a.at);
-	a.cpu_ns = t->cpu_ns ? tw_mem_alloc(t->n, sizeof *a.cpu_ns) : NULL;
-	b->status = a.at && (a.cpu_ns || !t->cpu_ns) ? access_records(&a, t, 0, t->n) : TW_NOMEM;
+	a.cpu = t->records.cpu ? tw_mem_alloc(t->n, sizeof *a.cpu) : NULL;
+	b->status = a.at && (a.cpu || !t->records.cpu) ? access_records(&a, t, 0, t->n) : TW_NOMEM;
 	if (b->status != TW_OK) {
 		tw_mem_free(a.at);
-		tw_mem_free(a.cpu_ns);
+		tw_mem_free(a.cpu);
 		return false;
 	}
 	tw_mem_free(t->records.at);
-	tw_mem_free(t->cpu_ns);
+	tw_mem_free(t->records.cpu);
 	t->records.at = a.at;
-	t->cpu_ns = a.cpu_ns;
+	t->records.cpu = a.cpu;
 	t->cap = t->n;
 	tw_spilled_free(t);
 	return true;

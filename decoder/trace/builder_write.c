@@ -242,7 +242,7 @@ static bool take_running(const struct tw_builder *b, struct nest *nest)
 	const struct track *t = nest->track;
 	bool ok = true;
 
-	if (t->n && !t->cpu_ns && has_times(t))
+	if (t->n && !t->records.cpu && has_times(t))
 		ok = tw_builder_running_of(b, t, &nest->running);
 	if (!ok || !tw_running_covers(&nest->running, t->first_ns, t->last_end_ns))
 		tw_running_free(&nest->running);
@@ -278,7 +278,7 @@ static enum tw_status open_thread(struct writer *w, struct tw_err *err)
 
 	if (st != TW_OK || !t)
 		return st;
-	w->info.has_cpu |= t->cpu_ns || nest.running.any;
+	w->info.has_cpu |= t->records.cpu || nest.running.any;
 	w->timed |= t->n && has_times(t);
 	return tw_shaper_take(w->shaper, &nest, ++w->n_opened, err);
 }

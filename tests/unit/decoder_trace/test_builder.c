@@ -272,14 +272,17 @@ static void test_memory_share(void **state)
 	trace_log_done(&h.log);
 }
 
-/* Calls that do not fit a record of 16 bytes: long ones, and those hours from the first. */
+/* Calls that do not fit a record of 16 bytes: long ones, and those hours from the first; and CPU
+ * times that do not fit 4 bytes. */
 enum { HOUR = 3600 };
 static const struct long_call {
 	int64_t start_s, dur_s;
 	uint32_t depth;
-} long_calls[] = {/* in pre-order */
-        {0, 30 * HOUR, 0}, {1 * HOUR, 4 * HOUR, 1}, {2 * HOUR, 1, 2}, {3 * HOUR, 4, 2},
-        {3 * HOUR, 2, 3}, {4 * HOUR, 5, 2}, {9 * HOUR, 2, 1}, {25 * HOUR, 3600, 1}};
+	int64_t cpu_ns; /* less than 2^31 fit 4 bytes */
+} long_calls[] = {      /* in pre-order */
+        {0, 30 * HOUR, 0, INT64_C(1) << 40}, {1 * HOUR, 4 * HOUR, 1, -1}, {2 * HOUR, 1, 2, 0},
+        {3 * HOUR, 4, 2, INT32_MAX}, {3 * HOUR, 2, 3, -5}, {4 * HOUR, 5, 2, INT64_C(1) << 31},
+        {9 * HOUR, 2, 1, UINT32_MAX}, {25 * HOUR, 3600, 1, INT64_C(1) << 32}};
 enum { LONG_CALLS = sizeof long_calls / sizeof *long_calls };
 
 static void check_long_calls(struct by_hand *h, bool repaired)
@@ -295,6 +298,7 @@ static void check_long_calls(struct by_hand *h, bool repaired)
 		assert_int_equal(s[i].start_ns, long_calls[i].start_s * second + (int64_t)i);
 		assert_int_equal(s[i].dur_ns, long_calls[i].dur_s * second);
 		assert_int_equal(s[i].depth, long_calls[i].depth);
+		assert_int_equal(s[i].cpu_ns, long_calls[i].cpu_ns < 0 ? -1 : long_calls[i].cpu_ns);
 	}
 	assert_int_equal(h->log.repairs[TW_REPAIR_order_restored], repaired ? n : 0);
 	assert_int_equal(h->log.repairs[TW_REPAIR_overlap_clipped], 0);
@@ -307,7 +311,7 @@ static void emit_long_call(struct by_hand *h, uint32_t pid, size_t i)
 	struct tw_event ev = {.kind = TW_EV_SLICE,
 	        .ts_ns = long_calls[i].start_s * second + (int64_t)i,
 	        .dur_ns = long_calls[i].dur_s * second,
-	        .cpu_ns = -1};
+	        .cpu_ns = long_calls[i].cpu_ns};
 
 	ev.track = h->s->ops->track(h->s, pid, 7, TW_TID_FULL);
 	ev.sym = h->s->ops->method(h->s, i + 1);

@@ -304,12 +304,12 @@ static void emit_cpu(struct tw_builder *b, const void *of)
 	}
 }
 
-/* Calls that do not fit a record: of hours, and days after the first. */
+/* Calls that do not fit a record: of hours, and days after the first; and long CPU times. */
 static void emit_long_calls(struct tw_builder *b, const void *of)
 {
 	(void)of;
 	for (int i = 0; i < CALLS; i++) {
-		slice(b, 7, TW_TID_FULL, i * HOUR_S * S, i % 3 ? S : 30 * S, -1);
+		slice(b, 7, TW_TID_FULL, i * HOUR_S * S, i % 3 ? S : 30 * S, i % 7 * S - 1);
 		if (i % 50 == 49)
 			slice(b, 7, TW_TID_FULL, (i - 49) * HOUR_S * S, 50 * HOUR_S * S, -1);
 	}
