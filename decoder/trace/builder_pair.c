@@ -144,53 +144,60 @@ static inline size_t take_edges(struct tw_builder *b, struct track *t,
 {
 	const uint64_t left_in_all = b->limits.max_slices - b->slices;
 	const uint64_t left = left_in_all < t->cap - t->n ? left_in_all : t->cap - t->n;
+	const size_t end =
+	        left < e->n - from ? from + left : e->n; /* an edge ends a call at most */
 	const int64_t base_ns = t->records.base_ns;
 	struct record *const first = t->records.at + (t->n - t->n_spilled);
-	const struct record *full = first + left;
 	struct record *at = first;
 	uint32_t *cpu = has_cpu ? t->records.cpu + (t->n - t->n_spilled) : NULL;
 	struct symbol *symbols = b->symbols;
-	struct open_call *top = t->open + t->n_open; /* after the innermost call */
+	struct open_call *const open = t->open;
+	struct open_call *const open_end = open + t->cap_open;
+	struct open_call *top = open + t->n_open; /* after the innermost call */
 	int64_t first_ns = t->first_ns;
-	size_t last = from; /* end that was taken */
 	size_t i = from;
 
-	for (; i < e->n; i++) {
+	for (; i < end; i++) {
 		const int64_t ts_ns = e->ts_ns[i];
 		const int64_t clock_ns = has_cpu ? e->cpu_ns[i] : -1;
 		const uint32_t sym = e->syms_2[i] >> 1;
 		int64_t start_ns;
-		int64_t cpu_ns;
 
 		if (!(e->syms_2[i] & 1)) {
-			if (top == t->open + t->cap_open)
+			if (top == open_end)
 				break;
 			*top++ = (struct open_call){
 			        ts_ns, clock_ns, e->offset + i * e->record_bytes, sym};
 			continue;
 		}
-		if (top == t->open || at == full || top[-1].sym != sym)
+		if (top == open || top[-1].sym != sym)
 			break;
 		start_ns = top[-1].start_ns;
-		cpu_ns = tw_open_call_cpu(top - 1, clock_ns);
-		if ((uint64_t)ts_ns - (uint64_t)start_ns >= TW_RECORD_WIDE ||
-		        tw_cpu_is_long(cpu_ns))
+		if ((uint64_t)ts_ns - (uint64_t)start_ns >= TW_RECORD_WIDE)
 			break;
+		if (has_cpu) {
+			const int64_t cpu_ns = clock_ns - top[-1].cpu_ns;
+
+			if ((uint64_t)cpu_ns >= TW_CPU_LONG || top[-1].cpu_ns < 0)
+				break;
+			*cpu++ = (uint32_t)cpu_ns;
+		}
 		top--;
 		first_ns = start_ns < first_ns ? start_ns : first_ns;
-		if (has_cpu)
-			*cpu++ = tw_short_cpu(cpu_ns);
 		*at++ = (struct record){(uint64_t)(start_ns - base_ns) << TW_RECORD_SYM_BITS | sym,
 		        (uint32_t)(ts_ns - start_ns), tw_short_offset(top->offset)};
 		symbols[sym - 1].count++;
-		last = i;
 	}
 	if (i == from)
 		return 0;
-	if (at > first)
-		t->last_end_ns = e->ts_ns[last];
+	if (at > first) {
+		const struct call last = tw_record_call(
+		        &t->records, t->n - t->n_spilled + (uint64_t)(at - first) - 1);
+
+		t->last_end_ns = last.start_ns + last.dur_ns;
+	}
 	t->n += (uint64_t)(at - first);
-	t->n_open = (uint32_t)(top - t->open);
+	t->n_open = (uint32_t)(top - open);
 	t->first_ns = first_ns;
 	b->slices += (uint64_t)(at - first);
 	if (e->ts_ns[i - 1] > b->last_ns)
