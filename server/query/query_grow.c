@@ -1,28 +1,12 @@
-#include "server/query/query_grow.h"
+#include "server/query/query_grow_int.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #include "decoder/base/order.h"
 #include "server/base/clock.h"
-#include "server/base/thread/parallel.h"
 
 enum { FEW = 8, SORT_BY_INSERTION = 64, SORT_BY_COUNTING = 2000, MANY = 4096 };
 enum { PIECE_BYTES = 64 << 10, SMALL_BYTES = PIECE_BYTES / 8 };
-
-struct tw_grown {
-	struct tw_flame_node node;
-	int64_t order;
-	struct tw_grow_member *members;
-	uint32_t n_members;
-	uint32_t first_child, n_children; /* set when opened: heaviest first */
-	bool opened;
-};
-
-struct tw_heap_entry { /* a node with its sort key */
-	int64_t value;
-	uint32_t node;
-};
 
 struct tw_group { /* the members [first, first + n), which have the same method */
 	struct tw_grow_sums sums;
@@ -183,25 +167,19 @@ static void sort_groups(struct tw_group *groups, uint32_t n)
 	}
 }
 
-/* Of equal nodes the one found first, so the opened children of a node are always its first. */
-static bool heavier(struct tw_heap_entry a, struct tw_heap_entry b)
-{
-	return a.value != b.value ? a.value > b.value : a.node < b.node;
-}
-
-static void heap_push(struct tw_grower *g, uint32_t node)
+void tw_grow_push(struct tw_grower *g, uint32_t node)
 {
 	struct tw_heap_entry e = {g->nodes[node].node.value, node};
 	uint32_t at = g->n_heap++;
 
-	while (at && heavier(e, g->heap[(at - 1) / 2])) {
+	while (at && tw_grow_is_heavier(e, g->heap[(at - 1) / 2])) {
 		g->heap[at] = g->heap[(at - 1) / 2];
 		at = (at - 1) / 2;
 	}
 	g->heap[at] = e;
 }
 
-static uint32_t heap_pop(struct tw_grower *g)
+uint32_t tw_grow_pop(struct tw_grower *g)
 {
 	uint32_t top = g->heap[0].node;
 	struct tw_heap_entry last = g->heap[--g->n_heap];
@@ -212,9 +190,9 @@ static uint32_t heap_pop(struct tw_grower *g)
 
 		if (child >= g->n_heap)
 			break;
-		if (child + 1 < g->n_heap && heavier(g->heap[child + 1], g->heap[child]))
+		if (child + 1 < g->n_heap && tw_grow_is_heavier(g->heap[child + 1], g->heap[child]))
 			child++;
-		if (!heavier(g->heap[child], last))
+		if (!tw_grow_is_heavier(g->heap[child], last))
 			break;
 		g->heap[at] = g->heap[child];
 		at = child;
@@ -223,7 +201,7 @@ static uint32_t heap_pop(struct tw_grower *g)
 	return top;
 }
 
-static bool reserve(struct tw_grower *g, uint32_t more)
+bool tw_grow_reserve(struct tw_grower *g, uint32_t more)
 {
 	uint32_t cap = g->cap ? g->cap : more;
 	struct tw_grown *nodes;
@@ -344,7 +322,7 @@ static bool add_children(struct tw_grower *g, uint32_t parent, struct tw_grow_me
 	uint32_t first = g->n;
 
 	if (!sort_by_method(g, m, n) || tw_grow_is_late(g, n) || !group(g, m, n, &distinct) ||
-	        tw_grow_is_late(g, n) || !reserve(g, distinct))
+	        tw_grow_is_late(g, n) || !tw_grow_reserve(g, distinct))
 		return false;
 	for (uint32_t i = 0; i < distinct; i++)
 		add_child(g, parent, &g->groups[i], m);
@@ -353,11 +331,11 @@ static bool add_children(struct tw_grower *g, uint32_t parent, struct tw_grow_me
 	g->nodes[parent].opened = true;
 	for (uint32_t i = first; i < g->n; i++)
 		if (g->nodes[i].node.method != TW_NO_METHOD)
-			heap_push(g, i);
+			tw_grow_push(g, i);
 	return true;
 }
 
-static bool open_node(struct tw_grower *g, uint32_t node)
+bool tw_grow_open(struct tw_grower *g, uint32_t node)
 {
 	struct tw_grow_member *next = NULL;
 	uint32_t n = 0;
@@ -386,12 +364,12 @@ static bool start(
 {
 	struct tw_grow_sums sums;
 
-	if (!reserve(g, first_capacity(g, max_nodes)))
+	if (!tw_grow_reserve(g, first_capacity(g, max_nodes)))
 		return false;
 	sums = add_up(g, members, n);
 	g->nodes[0] = grown_of(&sums, members, n);
 	g->n = 1;
-	return open_node(g, 0);
+	return tw_grow_open(g, 0);
 }
 
 /* Opens nodes along the root path; siblings are dropped. */
@@ -411,7 +389,7 @@ static enum tw_status open_root_path(
 			return tw_fail(err, TW_NOT_FOUND, "root: no such path in this view");
 		g->n_heap = 0;
 		at = child;
-		if (!open_node(g, at))
+		if (!tw_grow_open(g, at))
 			return g->late ? tw_fail_overdue(err) : tw_oom(err);
 	}
 	*ret = at;
@@ -456,268 +434,18 @@ static enum tw_status skip_children(
 	g->n_heap = 0;
 	for (uint32_t i = r->first_child; i < r->first_child + r->n_children; i++)
 		if (g->nodes[i].node.method != TW_NO_METHOD)
-			heap_push(g, i);
+			tw_grow_push(g, i);
 	return TW_OK;
-}
-
-/* --- several threads --- */
-
-/* A thread's share of the unopened nodes, and the nodes below them. */
-struct share {
-	struct tw_grower g;
-	struct growth *all;
-	uint32_t *opened;       /* g.shown nodes in the order in which they were opened */
-	uint32_t *first_places; /* of the share's first nodes in the graph */
-	uint32_t n_first;
-	uint32_t *places; /* of all nodes that are part of the graph */
-	uint32_t merged;  /* number of opened nodes that are part of the graph */
-	uint64_t weight;
-	bool late, failed;
-	/* Published for the other threads: the number of opened nodes, and a lower bound of their
-	 * values. */
-	_Alignas(64) _Atomic uint32_t shown;
-	_Atomic int64_t least;
-};
-
-struct growth {
-	struct share shares[TW_PARALLEL_MAX];
-	uint32_t n;
-	uint32_t wanted;       /* number of nodes still to be opened */
-	pthread_mutex_t start; /* locked until the shares are divided */
-	pthread_mutex_t lock;
-	_Atomic uint32_t taken;
-};
-
-enum {
-	WANTED_BY_THREADS = 2000,
-	NODES_BY_THREADS = 100000, /* a summary tree has fewer */
-	UNOPENED_BY_THREADS = 1000,
-	CHECK_EVERY = 16
-};
-
-/* Returns whether all nodes that the graph needs are open: enough of them are heavier than the next
- * one of this share. `shown` is read before `least`, which is then a bound for all of them. */
-static bool is_needless(const struct share *s)
-{
-	const struct growth *all = s->all;
-	const int64_t next = s->g.heap[0].value;
-	uint64_t shown = 0;
-
-	for (uint32_t i = 0; i < all->n; i++) {
-		shown += atomic_load_explicit(&all->shares[i].shown, memory_order_acquire);
-		if (next >= atomic_load_explicit(&all->shares[i].least, memory_order_relaxed))
-			return false;
-	}
-	return shown >= all->wanted;
-}
-
-static void grow_share(struct share *s)
-{
-	struct tw_grower *g = &s->g;
-	int64_t least = INT64_MAX;
-
-	while (g->n_heap && g->shown < s->all->wanted) {
-		const int64_t value = g->heap[0].value;
-		uint32_t node;
-
-		if (g->shown % CHECK_EVERY == 0 && is_needless(s))
-			return;
-		if (tw_deadline_passed(g->deadline)) {
-			s->late = true;
-			return;
-		}
-		node = heap_pop(g);
-		if (!open_node(g, node)) {
-			s->late = g->late;
-			s->failed = !g->late;
-			return;
-		}
-		s->opened[g->shown++] = node;
-		least = value < least ? value : least;
-		atomic_store_explicit(&s->least, least, memory_order_release);
-		atomic_store_explicit(&s->shown, g->shown, memory_order_release);
-	}
-}
-
-static void grow_shares(void *arg)
-{
-	struct growth *all = arg;
-	uint32_t at;
-
-	(void)pthread_mutex_lock(&all->start);
-	(void)pthread_mutex_unlock(&all->start);
-	while ((at = atomic_fetch_add(&all->taken, 1)) < all->n)
-		grow_share(&all->shares[at]);
-}
-
-static bool open_share(
-        struct growth *all, struct share *s, struct tw_grower *from, uint32_t unopened)
-{
-	*s = (struct share){.all = all,
-	        .least = INT64_MAX,
-	        .g = {.forest = from->forest,
-	                .tree_nodes = from->tree_nodes,
-	                .arena = from->arena,
-	                .deadline = from->deadline,
-	                .expand = from->expand,
-	                .sums = from->sums,
-	                .leaves = from->leaves,
-	                .arg = from->arg,
-	                .lock = &all->lock}};
-	s->opened = tw_arena_alloc(from->arena, all->wanted, sizeof *s->opened);
-	s->first_places = tw_arena_alloc(from->arena, unopened, sizeof *s->first_places);
-	return s->opened && s->first_places && reserve(&s->g, unopened + 2 * all->wanted / all->n);
-}
-
-/* A share's nodes have the order of the graph, which decides among nodes of equal value. The time
- * for a node depends on its value, or bottom up on the members that are moved to their callers. */
-static void divide(struct growth *all, const struct tw_grower *g, uint32_t first)
-{
-	for (uint32_t i = first; i < g->n; i++) {
-		const struct tw_grown *node = &g->nodes[i];
-		int64_t value = node->node.value;
-		struct share *s = &all->shares[0];
-
-		if (node->opened || node->node.method == TW_NO_METHOD)
-			continue;
-		for (uint32_t k = 1; k < all->n; k++)
-			if (all->shares[k].weight < s->weight)
-				s = &all->shares[k];
-		s->weight += g->leaves ? node->n_members : (uint64_t)(value > 0 ? value : 0);
-		s->first_places[s->g.n] = i;
-		s->g.nodes[s->g.n] = *node;
-		heap_push(&s->g, s->g.n++);
-	}
-}
-
-/* Opens a node of the graph as the share did. */
-static bool take_over(struct tw_grower *g, const struct share *s, uint32_t node)
-{
-	const struct tw_grown *from = &s->g.nodes[node];
-	struct tw_grown *to;
-
-	if (!reserve(g, from->n_children))
-		return false;
-	to = &g->nodes[s->places[node]];
-	to->node.self = from->node.self;
-	to->opened = true;
-	to->first_child = g->n;
-	to->n_children = from->n_children;
-	for (uint32_t i = 0; i < from->n_children; i++) {
-		struct tw_grown *child = &g->nodes[g->n];
-
-		*child = s->g.nodes[from->first_child + i];
-		child->opened = false;
-		child->node.parent = s->places[node];
-		s->places[from->first_child + i] = g->n++;
-	}
-	g->shown++;
-	return true;
-}
-
-/* The share whose next node is the next one of the graph. */
-static struct share *next_share(struct growth *all)
-{
-	struct share *best = NULL;
-	struct tw_heap_entry most = {0, 0};
-
-	for (uint32_t i = 0; i < all->n; i++) {
-		struct share *s = &all->shares[i];
-		uint32_t node;
-		struct tw_heap_entry e;
-
-		if (s->merged == s->g.shown)
-			continue;
-		node = s->opened[s->merged];
-		e = (struct tw_heap_entry){s->g.nodes[node].node.value, s->places[node]};
-		if (!best || heavier(e, most)) {
-			best = s;
-			most = e;
-		}
-	}
-	return best;
-}
-
-static bool merge_shares(struct tw_grower *g, struct growth *all)
-{
-	struct share *s;
-
-	for (uint32_t i = 0; i < all->n; i++) {
-		s = &all->shares[i];
-		s->places = tw_arena_alloc(g->arena, s->g.n + 1, sizeof *s->places);
-		if (!s->places)
-			return false;
-		memcpy(s->places, s->first_places, s->n_first * sizeof *s->places);
-	}
-	for (uint32_t n = 0; n < all->wanted && (s = next_share(all)); n++)
-		if (!take_over(g, s, s->opened[s->merged++]))
-			return false;
-	return true;
-}
-
-static bool open_shares(struct growth *all, struct tw_grower *g, uint32_t first)
-{
-	for (uint32_t i = 0; i < all->n; i++)
-		if (!open_share(all, &all->shares[i], g, g->n_heap))
-			return false;
-	divide(all, g, first);
-	for (uint32_t i = 0; i < all->n; i++)
-		all->shares[i].n_first = all->shares[i].g.n;
-	return true;
-}
-
-/* `first`: the root's first child, as nodes before it are not part of the result. Changes nothing
- * if no core is free. */
-static enum tw_status grow_by_threads(struct tw_grower *g, uint32_t first, uint32_t max_nodes,
-        bool *ret_partial, struct tw_err *err)
-{
-	struct growth all = {.wanted = max_nodes - g->shown};
-	struct tw_helper *helpers[TW_PARALLEL_MAX];
-	enum tw_status st = TW_OK;
-	uint32_t n = 0;
-
-	(void)pthread_mutex_init(&all.start, NULL);
-	(void)pthread_mutex_init(&all.lock, NULL);
-	(void)pthread_mutex_lock(&all.start);
-	while (n + 1 < tw_parallel_threads() &&
-	        (helpers[n] = tw_parallel_start(grow_shares, &all)) != NULL)
-		n++;
-	all.n = n ? n + 1 : 0;
-	if (n && !open_shares(&all, g, first)) {
-		st = tw_oom(err);
-		all.n = 0;
-	}
-	(void)pthread_mutex_unlock(&all.start);
-	if (st == TW_OK)
-		grow_shares(&all);
-	while (n)
-		tw_parallel_join(helpers[--n]);
-	for (uint32_t i = 0; i < all.n; i++) {
-		*ret_partial |= all.shares[i].late;
-		if (all.shares[i].failed)
-			st = tw_oom(err);
-	}
-	if (st == TW_OK && !merge_shares(g, &all))
-		st = tw_oom(err);
-	(void)pthread_mutex_destroy(&all.start);
-	(void)pthread_mutex_destroy(&all.lock);
-	return st;
-}
-
-/* Whether a thread takes less time to start than it saves, and its share can be like the others. */
-static bool is_divisible(const struct tw_grower *g, uint32_t max_nodes)
-{
-	return g->by_threads && max_nodes - g->shown >= WANTED_BY_THREADS &&
-	       g->tree_nodes >= NODES_BY_THREADS && g->n_heap >= UNOPENED_BY_THREADS;
 }
 
 static enum tw_status grow(struct tw_grower *g, uint32_t first, uint32_t max_nodes,
         bool *ret_partial, struct tw_err *err)
 {
 	while (g->n_heap && g->shown < max_nodes) {
-		if (is_divisible(g, max_nodes)) {
+		if (tw_grow_is_divisible(g, max_nodes)) {
 			uint32_t shown = g->shown;
-			enum tw_status st = grow_by_threads(g, first, max_nodes, ret_partial, err);
+			enum tw_status st =
+			        tw_grow_by_threads(g, first, max_nodes, ret_partial, err);
 
 			g->by_threads = false;
 			if (st != TW_OK || g->shown > shown || *ret_partial)
@@ -727,7 +455,7 @@ static enum tw_status grow(struct tw_grower *g, uint32_t first, uint32_t max_nod
 			*ret_partial = true;
 			return TW_OK;
 		}
-		if (!open_node(g, heap_pop(g))) {
+		if (!tw_grow_open(g, tw_grow_pop(g))) {
 			*ret_partial = g->late;
 			return g->late ? TW_OK : tw_oom(err);
 		}
