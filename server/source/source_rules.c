@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PREFIX_BYTES = 200, ROOT_BYTES = 200, REF_BYTES = 200, STARS_MAX = 4, WHAT_BYTES = 100 };
+enum { PREFIX_BYTES = 200, ROOT_BYTES = 200, REF_BYTES = 200, STARS_MAX = 4 };
 
 const char *tw_source_text(const json_t *repository, const char *key)
 {

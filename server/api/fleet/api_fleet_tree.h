@@ -9,8 +9,6 @@
 #include "server/api/fleet/api_fleet.h"
 #include "server/fleet/fleet_tree.h"
 
-enum { TW_FLEET_TREES_MAX = 32 };
-
 /* Adds the trees of each of n sets of cells, which were read by q->query, to its tree, which has an
  * arena. */
 enum tw_status tw_fleet_read_trees(struct tw_fleet_request *q, const struct tw_fleet_cells_of *of,

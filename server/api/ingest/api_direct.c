@@ -19,7 +19,7 @@
 #include "server/ingest/direct.h"
 #include "server/storage/s3/s3.h"
 
-enum { PAIRS_MAX = 64, URL_MAX = 8 << 10, KEY_MAX = 255 };
+enum { PAIRS_MAX = 64, URL_MAX = 8 << 10 };
 
 struct announced {
 	struct tw_direct of;

@@ -275,7 +275,7 @@ static void test_memory_share(void **state)
 /* Calls that do not fit a record of 16 bytes: long ones, and those hours from the first; and CPU
  * times that do not fit 4 bytes. */
 enum { HOUR = 3600 };
-static const struct long_call {
+static const struct {
 	int64_t start_s, dur_s;
 	uint32_t depth;
 	int64_t cpu_ns; /* less than 2^31 fit 4 bytes */
