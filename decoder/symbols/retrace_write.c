@@ -112,9 +112,9 @@ static bool take_number(struct tw_str *s, uint32_t *ret)
 	return true;
 }
 
-static bool take_char(struct tw_str *s, char c)
+static bool take_colon(struct tw_str *s)
 {
-	if (s->len == 0 || s->ptr[0] != c)
+	if (s->len == 0 || s->ptr[0] != ':')
 		return false;
 	s->ptr++;
 	s->len--;
@@ -138,7 +138,7 @@ static bool take_range(struct tw_str *s, struct member_line *m)
 
 	if (!take_number(&rest, &m->s))
 		return true;
-	if (!take_char(&rest, ':') || !take_number(&rest, &m->e) || !take_char(&rest, ':'))
+	if (!take_colon(&rest) || !take_number(&rest, &m->e) || !take_colon(&rest))
 		return false;
 	order(&m->s, &m->e);
 	m->flags |= RETRACE_RANGE;
@@ -154,11 +154,11 @@ static bool take_original_lines(struct tw_str s, struct member_line *m)
 		m->oe = m->e;
 		return true;
 	}
-	if (!take_char(&s, ':') || !take_number(&s, &m->os))
+	if (!take_colon(&s) || !take_number(&s, &m->os))
 		return false;
 	m->flags |= RETRACE_LINES;
 	m->oe = m->os;
-	if (s.len && (!take_char(&s, ':') || !take_number(&s, &m->oe)))
+	if (s.len && (!take_colon(&s) || !take_number(&s, &m->oe)))
 		return false;
 	order(&m->os, &m->oe);
 	return s.len == 0;

@@ -73,9 +73,9 @@ static struct tw_pb message_of(struct tw_pb m, uint32_t field)
 	return found;
 }
 
-static struct tw_str text_of(struct tw_pb m, uint32_t field)
+static struct tw_str text_of(struct tw_pb m)
 {
-	struct tw_pb found = message_of(m, field);
+	struct tw_pb found = message_of(m, 1);
 
 	return (struct tw_str){(const char *)found.at, (size_t)(found.end - found.at)};
 }
@@ -214,7 +214,7 @@ static struct tw_str build_id_of(struct otlp *s, uint64_t attribute)
 
 	if (!tw_str_eq(text(s, tw_pb_number_of(m, 1)), TW_STR("process.executable.build_id.gnu")))
 		return (struct tw_str){0};
-	return text_of(message_of(m, 2), 1);
+	return text_of(message_of(m, 2));
 }
 
 /* A location without a function. */
@@ -297,7 +297,7 @@ static void read_attribute(struct otlp *s, uint64_t index, struct sample *x)
 	struct tw_pb value = message_of(attribute, 2);
 
 	if (tw_str_eq(key, TW_STR("thread.name"))) {
-		x->sum.thread = text_of(value, 1);
+		x->sum.thread = text_of(value);
 	} else if (tw_str_eq(key, TW_STR("thread.id"))) {
 		x->sum.tid = tw_pb_number_of(value, 3);
 		x->sum.has_tid = x->sum.tid <= UINT32_MAX;
@@ -454,7 +454,7 @@ static enum tw_status take_resource_attribute(struct otlp *s, struct tw_pb m, st
 	uint64_t pid = tw_pb_number_of(message_of(m, 2), 3);
 
 	(void)err;
-	if (tw_str_eq(text_of(m, 1), TW_STR("process.pid")) && pid <= INT32_MAX)
+	if (tw_str_eq(text_of(m), TW_STR("process.pid")) && pid <= INT32_MAX)
 		s->pid = (uint32_t)pid;
 	return TW_OK;
 }
