@@ -169,17 +169,17 @@ static bool free_space(struct tw_cache *c)
 	return has_space(c);
 }
 
-/* Gives the file at `path` its name, or deletes it.  Call with the lock held. */
-static void install_file(struct tw_cache *c, const char *name, const char *path, bool wanted)
+/* Gives the file at `path` its name, or deletes it if the cache lacks space.  Call with the lock
+ * held. */
+static void install_file(struct tw_cache *c, const char *name, const char *path)
 {
 	char to[PATH_BYTES];
 	struct stat s;
-	struct entry *e;
+	const bool fits = free_space(c);
+	struct entry *e = find(c, name);
 
 	path_of(c, name, to);
-	wanted = wanted && free_space(c);
-	e = find(c, name);
-	if (wanted && stat(path, &s) == 0 && (uint64_t)s.st_size <= c->max_bytes &&
+	if (fits && stat(path, &s) == 0 && (uint64_t)s.st_size <= c->max_bytes &&
 	        rename(path, to) == 0) {
 		if (!note(c, name, (uint64_t)s.st_size))
 			(void)unlink(to);
@@ -363,7 +363,7 @@ static void run_fetch(struct tw_pool_task *task, bool stopping)
 	                     : fetch(f, path);
 	(void)pthread_mutex_lock(&c->lock);
 	if (f->status == TW_OK && !f->doomed)
-		install_file(c, f->name, path, true);
+		install_file(c, f->name, path);
 	else
 		(void)unlink(path);
 	finish_fetch(c, f);
@@ -491,7 +491,7 @@ void tw_cache_take(struct tw_cache *c, const char *name, const char *path)
 {
 	(void)pthread_mutex_lock(&c->lock);
 	discard_fetch(c, name);
-	install_file(c, name, path, true);
+	install_file(c, name, path);
 	(void)pthread_mutex_unlock(&c->lock);
 }
 

@@ -167,7 +167,7 @@ static enum tw_status begin_parts(struct parts *p, struct tw_err *err)
 	if (st == TW_OK) {
 		tw_xml_text(tw_buf_str(&a.text), "UploadId", id, sizeof id);
 		tw_buf_init(&escaped, sizeof p->id - 1);
-		tw_s3_escape(tw_str_of(id), false, &escaped);
+		tw_s3_escape(tw_str_of(id), &escaped);
 		if (!id[0] || tw_buf_status(&escaped) != TW_OK)
 			st = tw_fail(err, TW_BUSY, "the store did not begin a multipart upload");
 		else
@@ -370,7 +370,7 @@ static enum tw_status take_page(struct listing *l, struct tw_str text, struct tw
 	tw_xml_text(text, "NextContinuationToken", token, sizeof token);
 	l->more = strcmp(more, "true") == 0 && token[0];
 	tw_buf_init(&escaped, sizeof l->next - 1);
-	tw_s3_escape(tw_str_of(token), false, &escaped);
+	tw_s3_escape(tw_str_of(token), &escaped);
 	(void)snprintf(l->next, sizeof l->next, "%.*s", (int)escaped.len,
 	        escaped.len ? (const char *)escaped.data : "");
 	tw_buf_done(&escaped);
@@ -388,8 +388,8 @@ static enum tw_status request_page(
 	enum tw_status st;
 
 	tw_buf_init(&escaped, QUERY_BYTES / 2);
-	tw_s3_escape(tw_str_of(l->prefix), false, &escaped);
-	tw_s3_escape(tw_str_of(prefix), false, &escaped);
+	tw_s3_escape(tw_str_of(l->prefix), &escaped);
+	tw_s3_escape(tw_str_of(prefix), &escaped);
 	(void)snprintf(query, sizeof query, "%s%s%slist-type=2&max-keys=%u&prefix=%.*s",
 	        l->more ? "continuation-token=" : "", l->more ? l->next : "", l->more ? "&" : "",
 	        most, (int)escaped.len, escaped.len ? (const char *)escaped.data : "");
@@ -445,7 +445,7 @@ static enum tw_status drop_parts_of(
 
 	(void)snprintf(ours, sizeof ours, "%.500s%.20s", prefix, folder);
 	tw_buf_init(&escaped_prefix, sizeof query / 2);
-	tw_s3_escape(tw_str_of(ours), false, &escaped_prefix);
+	tw_s3_escape(tw_str_of(ours), &escaped_prefix);
 	(void)snprintf(query, sizeof query, "prefix=%.*s&uploads=", (int)escaped_prefix.len,
 	        escaped_prefix.len ? (const char *)escaped_prefix.data : "");
 	tw_buf_done(&escaped_prefix);
@@ -462,7 +462,7 @@ static enum tw_status drop_parts_of(
 		        time_of(at) >= before_ms)
 			continue;
 		tw_buf_init(&escaped, sizeof plain - 1);
-		tw_s3_escape(tw_str_of(id), false, &escaped);
+		tw_s3_escape(tw_str_of(id), &escaped);
 		(void)snprintf(
 		        plain, sizeof plain, "%.*s", (int)escaped.len, (const char *)escaped.data);
 		if (tw_buf_status(&escaped) == TW_OK)

@@ -48,8 +48,8 @@ enum tw_status tw_s3_authorize(
 enum tw_status tw_s3_presign(const struct tw_s3_signing *s, unsigned expires_s, struct tw_buf *out,
         struct tw_err *err) TW_MUST_USE;
 
-/* Appends the text with all but unreserved characters as %XX; '/' is kept in a path. */
-void tw_s3_escape(struct tw_str text, bool is_path, struct tw_buf *out);
+/* Appends the text with all but unreserved characters as %XX. */
+void tw_s3_escape(struct tw_str text, struct tw_buf *out);
 /* A time in the format of signatures. */
 void tw_s3_time(int64_t unix_ms, char ret[TW_S3_TIME_BYTES]);
 

@@ -12,13 +12,12 @@ enum { DATE_CHARS = 8, HASH = 32, TEXT_MAX = 16 << 10, SECRET_MAX = 256, SCOPE_B
 
 static const char algorithm[] = "AWS4-HMAC-SHA256";
 
-void tw_s3_escape(struct tw_str text, bool is_path, struct tw_buf *out)
+void tw_s3_escape(struct tw_str text, struct tw_buf *out)
 {
 	for (size_t i = 0; i < text.len; i++) {
 		unsigned char c = (unsigned char)text.ptr[i];
 		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-		             (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' ||
-		             c == '~' || (is_path && c == '/');
+		             (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' || c == '~';
 
 		if (plain)
 			(void)tw_buf_add_u8(out, c);
@@ -131,13 +130,13 @@ static void presign_query(const struct tw_s3_signing *s, unsigned expires_s, str
 
 	scope_of(s, scope);
 	(void)tw_buf_printf(out, "X-Amz-Algorithm=%s&X-Amz-Credential=", algorithm);
-	tw_s3_escape(tw_str_of(s->key_id), false, out);
+	tw_s3_escape(tw_str_of(s->key_id), out);
 	(void)tw_buf_printf(out, "%%2F");
-	tw_s3_escape(tw_str_of(scope), false, out);
+	tw_s3_escape(tw_str_of(scope), out);
 	(void)tw_buf_printf(out, "&X-Amz-Date=%s&X-Amz-Expires=%u", s->time, expires_s);
 	if (s->token && s->token[0]) {
 		(void)tw_buf_printf(out, "&X-Amz-Security-Token=");
-		tw_s3_escape(tw_str_of(s->token), false, out);
+		tw_s3_escape(tw_str_of(s->token), out);
 	}
 	(void)tw_buf_printf(out, "&X-Amz-SignedHeaders=");
 	for (size_t i = 0; i < s->n_headers; i++)
