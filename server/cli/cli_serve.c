@@ -70,7 +70,6 @@ enum {
 	CONFIG_BYTES = 1 << 20,
 	MAX_PATH_BYTES = 1200,
 	CERTIFICATE_CHECK_S = 5,
-	MAPPINGS_OPEN = 16,
 	KEEP_QUOTA_S = 60,
 	SECRETS_ARENA = 64 << 20
 };
@@ -269,7 +268,7 @@ static enum tw_status make_parts(struct server *s, struct tw_err *err)
 
 	s->api.metrics = tw_metrics_new(routes, n_routes);
 	s->api.history = tw_metric_history_new();
-	s->api.symbols = tw_symbols_new(s->api.blobs, MAPPINGS_OPEN);
+	s->api.symbols = tw_symbols_new(s->api.blobs);
 	s->api.response_cache = tw_response_cache_new(cache);
 	s->api.response_memory = tw_response_memory_new(c->response_memory_bytes, cache);
 	s->api.throttle = tw_throttle_new();

@@ -2,7 +2,7 @@
  * symbols.c - a small cache of mapping images in memory, by content hash.
  *
  * An image never changes, so a reference stays valid while its blob is deleted or replaced by a
- * newer mapping: the pages live until the last release.  Beyond keep_open the least recently used
+ * newer mapping: the pages live until the last release.  Beyond IMAGES_OPEN the least recently used
  * are closed.
  */
 #include "server/trace/symbols.h"
@@ -12,6 +12,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { IMAGES_OPEN = 16 };
 
 struct tw_symbols_ref {
 	struct tw_symbols_ref *next;
@@ -31,18 +33,17 @@ struct tw_symbols {
 	pthread_mutex_t lock;
 	struct tw_symbols_ref *refs;
 	struct tw_symbols_ref none; /* for traces without a mapping */
-	unsigned n, keep_open;
+	unsigned n;
 	uint64_t uses; /* logical clock for last_use */
 };
 
-struct tw_symbols *tw_symbols_new(struct tw_blobs *blobs, unsigned keep_open)
+struct tw_symbols *tw_symbols_new(struct tw_blobs *blobs)
 {
 	struct tw_symbols *s = tw_mem_zalloc(1, sizeof *s);
 
 	if (!s)
 		return NULL;
 	s->blobs = blobs;
-	s->keep_open = keep_open;
 	(void)pthread_mutex_init(&s->lock, NULL);
 	return s;
 }
@@ -109,10 +110,10 @@ static enum tw_status open_image(
 	return TW_OK;
 }
 
-/* Closes the least recently used images beyond keep_open.  Call with the lock held. */
+/* Closes the least recently used images beyond IMAGES_OPEN.  Call with the lock held. */
 static void trim(struct tw_symbols *s)
 {
-	while (s->n > s->keep_open) {
+	while (s->n > IMAGES_OPEN) {
 		struct tw_symbols_ref **oldest = NULL;
 		struct tw_symbols_ref *evicted;
 

@@ -15,7 +15,7 @@
 struct tw_symbols;
 struct tw_symbols_ref;
 
-struct tw_symbols *tw_symbols_new(struct tw_blobs *blobs, unsigned keep_open);
+struct tw_symbols *tw_symbols_new(struct tw_blobs *blobs);
 struct tw_symbols *tw_symbols_free(struct tw_symbols *s);
 
 /* image_sha256 "" gives an empty ref whose map is NULL.  Release with tw_symbols_release. */

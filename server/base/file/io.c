@@ -153,11 +153,6 @@ static bool copy(int from, const uint64_t *at, int to, uint64_t *ret_bytes, bool
 	return n == 0;
 }
 
-bool tw_copy_fd(int from, int to, uint64_t *ret_bytes, bool *ret_reading)
-{
-	return copy(from, NULL, to, ret_bytes, ret_reading);
-}
-
 bool tw_copy_fd_from(int from, uint64_t at, int to, uint64_t *ret_bytes, bool *ret_reading)
 {
 	return copy(from, &at, to, ret_bytes, ret_reading);
@@ -233,7 +228,7 @@ static enum tw_status copy_all(int from, int to, const char *path, struct tw_err
 {
 	bool reading = false;
 
-	if (!tw_copy_fd(from, to, NULL, &reading))
+	if (!copy(from, NULL, to, NULL, &reading))
 		return tw_file_fail(reading ? "read" : "write", path, err);
 	return fsync(to) == 0 ? TW_OK : tw_file_fail("sync", path, err);
 }

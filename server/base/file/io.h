@@ -31,10 +31,9 @@ bool tw_write_all(int fd, const void *p, size_t n);
 /* The same; *ret_done bytes were written, also on failure. */
 bool tw_write_counted(int fd, const void *p, size_t n, size_t *ret_done);
 bool tw_pwrite_all(int fd, const void *p, size_t n, uint64_t at);
-/* Copies the rest of `from` to `to`.  *ret_bytes (may be NULL): number of bytes.  On failure
- * *ret_reading (may be NULL) is true if the read failed, false if the write failed. */
-bool tw_copy_fd(int from, int to, uint64_t *ret_bytes, bool *ret_reading);
-/* The same, from an offset of `from`, whose position is neither used nor changed. */
+/* Copies `from` from an offset on to `to`; the position of `from` is neither used nor changed.
+ * *ret_bytes (may be NULL): number of bytes.  On failure *ret_reading (may be NULL) is true if the
+ * read failed, false if the write failed. */
 bool tw_copy_fd_from(int from, uint64_t at, int to, uint64_t *ret_bytes, bool *ret_reading);
 
 /* Replaces a small file, readable by its owner only: writes path.new, syncs and renames it, so that

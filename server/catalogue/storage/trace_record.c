@@ -248,15 +248,15 @@ static void submit(struct later *l)
 		run_later(&l->task, true);
 }
 
-static void queue_or_record(struct tw_recorder *r, const char *project_id, const char *trace_id,
-        const char *build_id, bool waits)
+static void queue_or_record(
+        struct tw_recorder *r, const char *project_id, const char *trace_id, const char *build_id)
 {
-	struct later *l = make_later(r, project_id, trace_id, build_id, waits);
+	struct later *l = make_later(r, project_id, trace_id, build_id, false);
 
 	if (l)
 		submit(l);
 	else
-		record_or_log(r, project_id, trace_id, build_id, waits);
+		record_or_log(r, project_id, trace_id, build_id, false);
 }
 
 static struct delayed *delayed_of(struct tw_recorder *r, const char *trace_id)
@@ -316,7 +316,7 @@ void tw_record_trace(struct tw_recorder *r, const char *project_id, const char *
 	if (!r)
 		return;
 	cancel_delayed(r, trace_id);
-	queue_or_record(r, project_id, trace_id, "", false);
+	queue_or_record(r, project_id, trace_id, "");
 }
 
 void tw_record_new_trace(struct tw_recorder *r, const char *project_id, const char *trace_id)
@@ -340,7 +340,7 @@ void tw_record_new_trace(struct tw_recorder *r, const char *project_id, const ch
 void tw_record_build(struct tw_recorder *r, const char *project_id, const char *build_id)
 {
 	if (r)
-		queue_or_record(r, project_id, "", build_id, false);
+		queue_or_record(r, project_id, "", build_id);
 }
 
 static bool is_written(struct tw_blobs *b, const char *key)

@@ -14,7 +14,7 @@
 #include "server/derive/pipeline.h"
 #include "server/fleet/store/fleet_open.h"
 
-enum { ARENA_BYTES = 4 << 20, MAPPINGS_OPEN = 16 };
+enum { ARENA_BYTES = 4 << 20 };
 
 static enum tw_status reset_all(
         struct tw_fleet_store *store, struct tw_rollup_reset *sums, struct tw_err *err)
@@ -72,7 +72,7 @@ static enum tw_status run_pending(
 	static const struct tw_stage *const stages[] = {
 	        &tw_stage_rollup, &tw_stage_anr, &tw_stage_findings};
 	struct tw_catalogue *c = store->catalogue;
-	struct tw_symbols *symbols = tw_symbols_new(blobs, MAPPINGS_OPEN);
+	struct tw_symbols *symbols = tw_symbols_new(blobs);
 	const struct tw_derive_parts parts = {
 	        .catalogue = c, .blobs = blobs, .symbols = symbols, .fleet = store};
 	struct progress p = {tw_progress_of("rollup: traces"), c, 0};

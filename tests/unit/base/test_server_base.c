@@ -548,7 +548,7 @@ static void test_io_copy(void **state)
 	assert_int_equal(tw_pread_full(to, got, sizeof got, 0), 6);
 	assert_string_equal(got, "456789");
 	assert_int_equal(tw_pread_full(to, got, sizeof got, 100), 0);
-	assert_false(tw_copy_fd(-1, to, NULL, &reading));
+	assert_false(tw_copy_fd_from(-1, 0, to, NULL, &reading));
 	assert_true(reading);
 	assert_false(tw_copy_fd_from(from, 0, -1, NULL, &reading));
 	assert_false(reading);
