@@ -133,7 +133,7 @@ static void write_form(const struct tw_digest_mail *m, const json_t *facts, enum
 		tw_buf_printf(out, "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">"
 		                   "<body style=\"font-family:sans-serif\">\n");
 	if (m->of->event == TW_HOOK_DIGEST)
-		tw_text_digest(&w, json_object_get(facts, "digest"), true);
+		tw_text_digest(&w, json_object_get(facts, "digest"));
 	else
 		write_event(&w, m->of->event, facts);
 	if (markup == TW_MARKUP_HTML)

@@ -23,7 +23,6 @@ enum {
 	CHECK_EVERY_S = 2,
 	CHECK_MS = 1000,  /* longest interval between checks while deliveries are in progress; */
 	CHECK_SHARE = 10, /* checks take at most a tenth of the time */
-	STEP_MS = 250,
 	EXPIRE_MS = 60 * 1000,
 	LEASE_MS = 12 * 1000,
 	DIGEST_AGAIN_MS = 300 * 1000, /* pause after a failed digest */
@@ -410,7 +409,7 @@ static void deliver(struct tw_periodic *p, void *arg)
 	do {
 		expire(h);
 		check_due(h);
-		if (is_busy(h) && tw_sender_step(h->sender, STEP_MS, &sent))
+		if (is_busy(h) && tw_sender_step(h->sender, &sent))
 			end(h, sent.arg, &sent);
 		else
 			write_ended(h);

@@ -26,7 +26,6 @@
 
 enum {
 	CHECK_MS = 2000,
-	STEP_MS = 250,
 	LEASE_MS = 60 * 1000,
 	EXPIRE_MS = 3600 * 1000,
 	POLL_MS = 10 * 60 * 1000,
@@ -106,7 +105,7 @@ static bool exchange(
 		(void)snprintf(w->sent.error, sizeof w->sent.error, "%s", err.msg);
 		return true;
 	}
-	while (!tw_sender_step(w->by->sender, STEP_MS, &w->sent))
+	while (!tw_sender_step(w->by->sender, &w->sent))
 		if (tw_periodic_stopping(w->thread))
 			return false;
 	return true;

@@ -33,6 +33,7 @@ enum {
 	TEND_MS =
 	        1000, /* between two searches for other work, or for postponed traces, in a round */
 	STEP_MS = 50,
+	TURN_MS = 60 * 1000, /* of a turn that has a deadline */
 	ALL_EVERY_MS = 3600 * 1000
 };
 #define PROJECTS_BYTES ((size_t)256 << 20)
@@ -109,10 +110,9 @@ static bool has_passed(void *arg)
 	return tw_turn_is_over(l->turn) || tw_monotonic_ms() >= l->until_ms;
 }
 
-struct tw_deadline tw_turn_deadline(
-        const struct tw_turn *t, int64_t ms, struct tw_turn_limit *ret_limit)
+struct tw_deadline tw_turn_deadline(const struct tw_turn *t, struct tw_turn_limit *ret_limit)
 {
-	*ret_limit = (struct tw_turn_limit){t, tw_monotonic_ms() + ms};
+	*ret_limit = (struct tw_turn_limit){t, tw_monotonic_ms() + TURN_MS};
 	return (struct tw_deadline){has_passed, ret_limit};
 }
 

@@ -78,14 +78,13 @@ struct tw_stage {
 
 /* The server stops, or another server has the lease. */
 bool tw_turn_is_over(const struct tw_turn *t);
-/* A deadline that passes when tw_turn_is_over, and after `ms` at the latest; *ret_limit must
+/* A deadline that passes when tw_turn_is_over, and after a minute at the latest; *ret_limit must
  * outlive it. */
 struct tw_turn_limit {
 	const struct tw_turn *turn;
 	int64_t until_ms;
 };
-struct tw_deadline tw_turn_deadline(
-        const struct tw_turn *t, int64_t ms, struct tw_turn_limit *ret_limit);
+struct tw_deadline tw_turn_deadline(const struct tw_turn *t, struct tw_turn_limit *ret_limit);
 /* True if no later round follows: all work must be completed. */
 bool tw_turn_is_last(const struct tw_turn *t);
 /* The project's traces that wait for the stage. */

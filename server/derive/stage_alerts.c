@@ -8,7 +8,7 @@
 #include "server/derive/pipeline.h"
 #include "server/notify/digest.h"
 
-enum { EVERY_MS = 600 * 1000, TURN_MS = 60 * 1000 };
+enum { EVERY_MS = 600 * 1000 };
 
 static enum tw_status figures_of(struct tw_fleet_store *fleet, struct tw_alert_evaluation *task,
         const struct tw_deadline *deadline, struct tw_arena *a, struct tw_alert_figure **ret,
@@ -111,7 +111,7 @@ static enum tw_status run(
 {
 	const struct tw_derive_parts *parts = state;
 	struct tw_turn_limit limit;
-	const struct tw_deadline deadline = tw_turn_deadline(turn, TURN_MS, &limit);
+	const struct tw_deadline deadline = tw_turn_deadline(turn, &limit);
 	const struct tw_alerts_how how = {(size_t)tw_monotonic_ms(), &deadline, NULL,
 	        parts->sends_mail}; /* starts with a random rule */
 	bool partial;

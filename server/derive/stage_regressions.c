@@ -6,7 +6,7 @@
 #include "server/derive/pipeline.h"
 #include "server/fleet/regress/regress_detect.h"
 
-enum { EVERY_MS = 3600 * 1000, TURN_MS = 60 * 1000 };
+enum { EVERY_MS = 3600 * 1000 };
 
 /* Waits while a request searches, as this thread has time. */
 static enum tw_status run(
@@ -14,7 +14,7 @@ static enum tw_status run(
 {
 	const struct tw_derive_parts *parts = state;
 	struct tw_turn_limit limit;
-	const struct tw_deadline deadline = tw_turn_deadline(turn, TURN_MS, &limit);
+	const struct tw_deadline deadline = tw_turn_deadline(turn, &limit);
 	const struct tw_regress_task task = {turn->project_id, tw_unix_ms() / TW_DAY_MS, deadline,
 	        (uint64_t)(tw_unix_ms() / EVERY_MS)};
 	struct tw_regress_detected sums;

@@ -77,8 +77,10 @@ static void put_text(struct tw_buf *out, struct tw_str s)
 }
 
 /* The beginning of a text, truncated at a character. */
-static struct tw_str first_of(struct tw_str s, size_t max)
+static struct tw_str beginning(struct tw_str s)
 {
+	size_t max = TEXT_MAX_BYTES;
+
 	if (s.len <= max)
 		return s;
 	while (max && ((unsigned char)s.ptr[max] & 0xC0) == 0x80)
@@ -152,9 +154,9 @@ static void head(struct tw_export *x, uint32_t i)
 	(void)tw_buf_add_str(out, tw_str_of(style));
 	(void)tw_buf_add_str(out, TW_STR("<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n"
 	                                 "<text class=\"page-text title\" x=\"8\" y=\"18\">"));
-	put_text(out, first_of(tw_str_of(title), TEXT_MAX_BYTES));
+	put_text(out, beginning(tw_str_of(title)));
 	(void)tw_buf_add_str(out, TW_STR("</text>\n<text class=\"page-text\" x=\"8\" y=\"36\">"));
-	put_text(out, first_of(tw_export_scope(x), TEXT_MAX_BYTES));
+	put_text(out, beginning(tw_export_scope(x)));
 	(void)tw_buf_add_str(out, x->q.view == TW_BOTTOM_UP ? TW_STR(", callers below, ")
 	                                                    : TW_STR(", callees below, "));
 	put_value(x, x->flame.nodes[0].value);
@@ -209,7 +211,7 @@ static void box(struct tw_export *x, uint32_t i)
 	(void)tw_buf_add_str(out, TW_STR(" width=\"100%\" height=\"100%\" rx=\"1\"/>"));
 	if ((double)n->value >= text_from_share * (double)total) {
 		(void)tw_buf_add_str(out, TW_STR("<text x=\"3\" y=\"13\">"));
-		put_text(out, first_of(last_two(name), TEXT_MAX_BYTES));
+		put_text(out, beginning(last_two(name)));
 		(void)tw_buf_add_str(out, TW_STR("</text>"));
 	}
 	(void)tw_buf_add_str(out, TW_STR("</svg>\n"));

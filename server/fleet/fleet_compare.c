@@ -149,7 +149,7 @@ static enum tw_status list_entries(const struct tw_mix *m, const struct tw_strat
 }
 
 enum tw_status tw_compared_values(const struct tw_mix *mix, const struct tw_compared_method *m,
-        enum tw_rollup_metric metric, struct tw_stratum_values *s, struct tw_err *err)
+        struct tw_stratum_values *s, struct tw_err *err)
 {
 	struct tw_rollup_worst worst = {0};
 	enum tw_status st = TW_OK;
@@ -157,8 +157,8 @@ enum tw_status tw_compared_values(const struct tw_mix *mix, const struct tw_comp
 	for (size_t i = 0; st == TW_OK && i < m->n_entries; i++) {
 		const struct tw_compared_entry *e = &m->entries[i];
 
-		st = tw_rollup_sum(
-		        e->method, metric, &s[mix->strata[e->stratum].at].of[e->side], &worst, err);
+		st = tw_rollup_sum(e->method, TW_ROLLUP_WALL,
+		        &s[mix->strata[e->stratum].at].of[e->side], &worst, err);
 	}
 	return st;
 }

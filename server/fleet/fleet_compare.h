@@ -117,9 +117,9 @@ struct tw_stratum_rollup { /* per side: self, wall and calls */
 enum tw_status tw_fleet_compare_methods(const struct tw_mix *m, const struct tw_stratum_rollup *r,
         struct tw_arena *a, struct tw_compared_method **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
-/* Adds the values of a method's traces to s, one per compared stratum. */
+/* Adds the wall times of a method in its traces to s, one per compared stratum. */
 enum tw_status tw_compared_values(const struct tw_mix *mix, const struct tw_compared_method *m,
-        enum tw_rollup_metric metric, struct tw_stratum_values *s, struct tw_err *err) TW_MUST_USE;
+        struct tw_stratum_values *s, struct tw_err *err) TW_MUST_USE;
 /* Half the width of the 95 % interval of a mean's change, in its unit; infinite with one trace on a
  * side. */
 double tw_compare_margin(const struct tw_compared_mean *mean);

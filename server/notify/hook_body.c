@@ -22,7 +22,7 @@ static json_t *text_of(const struct tw_delivery *d, const json_t *facts, enum tw
 
 	tw_buf_init(&out, TW_HOOK_BODY_BYTES / 2);
 	if (d->event == TW_HOOK_DIGEST)
-		tw_text_digest(&w, json_object_get(facts, "digest"), true);
+		tw_text_digest(&w, json_object_get(facts, "digest"));
 	else
 		tw_text_event(&w, d->event, facts);
 	while (out.len && out.data[out.len - 1] == '\n')

@@ -28,7 +28,7 @@ struct sending {
 	void *arg;
 };
 
-enum { UNDER_WAY_MAX = 16 };
+enum { UNDER_WAY_MAX = 16, STEP_MS = 250 };
 
 struct tw_sender {
 	CURLM *multi;
@@ -457,14 +457,14 @@ static bool collect_ended(struct tw_sender *s, struct tw_sent *ret)
 	return true;
 }
 
-bool tw_sender_step(struct tw_sender *s, int wait_ms, struct tw_sent *ret)
+bool tw_sender_step(struct tw_sender *s, struct tw_sent *ret)
 {
 	int running = 0;
 
 	(void)curl_multi_perform(s->multi, &running);
 	if (collect_ended(s, ret))
 		return true;
-	(void)curl_multi_poll(s->multi, NULL, 0, wait_ms, NULL);
+	(void)curl_multi_poll(s->multi, NULL, 0, STEP_MS, NULL);
 	(void)curl_multi_perform(s->multi, &running);
 	return collect_ended(s, ret);
 }

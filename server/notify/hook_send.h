@@ -78,8 +78,8 @@ struct tw_sent {
 	bool permanent;                       /* permanent refusal by a mail server */
 	char error[TW_SEND_ERROR_BYTES];      /* message; "": delivered */
 };
-/* Runs for at most wait_ms; true: one ended. */
-bool tw_sender_step(struct tw_sender *s, int wait_ms, struct tw_sent *ret);
+/* Runs for at most a quarter of a second; true: one ended. */
+bool tw_sender_step(struct tw_sender *s, struct tw_sent *ret);
 
 /* The server's mail settings. */
 enum { TW_SMTP_PASSWORD_BYTES = 512 };

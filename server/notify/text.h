@@ -41,8 +41,8 @@ void tw_text_alert_title(enum tw_hook_event event, const json_t *facts, struct t
 const char *tw_text_event_url(const struct tw_text_links *w, enum tw_hook_event event,
         const json_t *facts, char out[TW_TEXT_URL_BYTES]);
 
-/* A complete digest (text_digest.c), with its title first if `title`. */
-void tw_text_digest(struct tw_text_links *w, const json_t *digest, bool title);
+/* A complete digest (text_digest.c), with its title first. */
+void tw_text_digest(struct tw_text_links *w, const json_t *digest);
 void tw_text_digest_title(const json_t *digest, struct tw_buf *out);
 
 /* --- the body of a webhook, in the format of its receiver (hook_body.c) --- */

@@ -222,7 +222,7 @@ static void ingest(struct tw_text_links *w, const json_t *digest)
 	tw_markup_end(&w->p);
 }
 
-void tw_text_digest(struct tw_text_links *w, const json_t *digest, bool title)
+void tw_text_digest(struct tw_text_links *w, const json_t *digest)
 {
 	struct tw_buf line;
 	char url[TW_TEXT_URL_BYTES];
@@ -230,7 +230,7 @@ void tw_text_digest(struct tw_text_links *w, const json_t *digest, bool title)
 	tw_buf_init(&line, 4096);
 	tw_text_digest_title(digest, &line);
 	(void)tw_buf_add_u8(&line, 0);
-	if (title && tw_buf_status(&line) == TW_OK)
+	if (tw_buf_status(&line) == TW_OK)
 		tw_markup_heading(&w->p, (const char *)line.data);
 	tw_buf_done(&line);
 	if (json_is_true(json_object_get(digest, "empty"))) {

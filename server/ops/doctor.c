@@ -38,7 +38,7 @@ void tw_doctor_report(
 
 /* --- the mail server: settings, connection, certificate, sign-in; sends no mail --- */
 
-enum { STEP_MS = 250, TIMEOUT_MS = 30000 };
+enum { TIMEOUT_MS = 30000 };
 
 /* False: the connection did not begin, or took too long. */
 static bool sign_in(const struct tw_smtp *by, struct tw_sent *ret)
@@ -52,7 +52,7 @@ static bool sign_in(const struct tw_smtp *by, struct tw_sent *ret)
 		return false;
 	if (tw_sender_greet(s, by, NULL) == TW_OK)
 		while (!ended && tw_monotonic_ms() < until)
-			ended = tw_sender_step(s, STEP_MS, ret);
+			ended = tw_sender_step(s, ret);
 	(void)tw_sender_free(s);
 	return ended;
 }

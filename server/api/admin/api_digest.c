@@ -77,7 +77,7 @@ static enum tw_status reply_text(
 	enum tw_status st;
 
 	tw_buf_init(&out, TEXT_BYTES);
-	tw_text_digest(&w, digest, true);
+	tw_text_digest(&w, digest);
 	st = tw_buf_status(&out);
 	st = st == TW_OK ? tw_req_reply_buf(r, 200, types[form], true, &out, err)
 	                 : tw_fail(err, st, "the digest is too large");

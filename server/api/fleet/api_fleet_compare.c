@@ -282,7 +282,7 @@ static enum tw_status compare_one(struct tw_comparison *c, struct tw_err *err)
 	c->one = find_method(c, tw_str_of(c->method));
 	if (!c->one)
 		return TW_OK;
-	st = tw_compared_values(&c->mix, c->one, TW_ROLLUP_WALL, s, err);
+	st = tw_compared_values(&c->mix, c->one, s, err);
 	return st == TW_OK ? tw_fleet_compare_stats(&c->mix, s, c->q->arena, c->one_stats, err)
 	                   : st;
 }

@@ -454,8 +454,7 @@ static void test_values_of_a_method(void **state)
 	assert_true(r.mix.strata[0].left_out);
 	assert_int_equal(r.mix.compared, 2);
 	values = tw_arena_zalloc(arena, r.mix.compared, sizeof *values);
-	assert_int_equal(
-	        tw_compared_values(&r.mix, find(&r, 1), TW_ROLLUP_WALL, values, NULL), TW_OK);
+	assert_int_equal(tw_compared_values(&r.mix, find(&r, 1), values, NULL), TW_OK);
 	assert_int_equal(tw_fleet_compare_stats(&r.mix, values, arena, stats, NULL), TW_OK);
 	for (int side = 0; side < TW_SIDES; side++) {
 		const double want = 0.6 * level(1, 0, 0) + 0.4 * level(1, 2, 1);

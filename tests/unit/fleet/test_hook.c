@@ -368,7 +368,7 @@ static void expect_event(enum tw_hook_event event, const char *json, const char 
 	assert_non_null(facts);
 	tw_buf_init(&out, 1 << 16);
 	if (event == TW_HOOK_DIGEST)
-		tw_text_digest(&w, facts, false);
+		tw_text_digest(&w, facts);
 	else
 		tw_text_event(&w, event, facts);
 	json_decref(facts);
@@ -412,6 +412,7 @@ static void test_texts_of_digests(void **state)
 	        "\"days\":{\"first_ms\":0,\"last_ms\":0,\"before_first_ms\":0,\"before_last_ms\":0}"
 	        ","
 	        "\"ingest\":{\"accepted\":1,\"failed\":0,\"expired\":1}}",
+	        ": slow methods and changes, 1970-01-01 00:00 to 1970-01-01 00:00 UTC\n\n"
 	        "New groups of ANRs\n\n- a.B.c, 1 report. \n- d.E.f, 2 reports. \n\n"
 	        "Scenarios, 1970-01-01 against 1970-01-01 (UTC)\n\n"
 	        "- Traces without a scenario: median 1.00 µs, 95th percentile 2.00 µs, 1 trace\n\n"

@@ -15,17 +15,19 @@ enum { NODES_MAX = 100000, FIGURES = 5 };
 
 /* --- call trees --- */
 
+enum { SLOTS = 1 << 18 }; /* of a tree's paths */
+
 struct placed { /* a path and its node */
 	uint64_t path;
 	uint32_t node;
 };
 
-static const struct placed *find_path(const struct placed *slots, uint32_t n_slots, uint64_t path)
+static const struct placed *find_path(const struct placed *slots, uint64_t path)
 {
-	uint32_t at = (uint32_t)(path >> 32) & (n_slots - 1);
+	uint32_t at = (uint32_t)(path >> 32) & (SLOTS - 1);
 
 	while (slots[at].path && slots[at].path != path)
-		at = (at + 1) & (n_slots - 1);
+		at = (at + 1) & (SLOTS - 1);
 	return &slots[at];
 }
 
@@ -75,7 +77,6 @@ static struct tw_rollup_tree *tree_of(const struct sets *x, struct tw_clickhouse
 static enum tw_status add_rows(
         struct tw_clickhouse_reader *r, const struct sets *x, struct tw_err *err)
 {
-	enum { SLOTS = 1 << 18 };
 	struct placed *slots = tw_arena_alloc(x->to->arena, SLOTS, sizeof *slots);
 	struct tw_rollup_tree *last = NULL;
 
@@ -94,11 +95,11 @@ static enum tw_status add_rows(
 		if (r->damaged || to < last || !to || n >= NODES_MAX || !row.path)
 			return tw_clickhouse_damaged(err);
 		last = to;
-		at = (struct placed *)(uintptr_t)find_path(slots, SLOTS, row.path);
+		at = (struct placed *)(uintptr_t)find_path(slots, row.path);
 		if (row.parent == 0) {
 			node = tw_rollup_tree_thread(to, row.thread);
 		} else {
-			const struct placed *caller = find_path(slots, SLOTS, row.parent);
+			const struct placed *caller = find_path(slots, row.parent);
 
 			if (!caller->path)
 				continue;
