@@ -19,7 +19,6 @@
 #include "server/api/api.h"
 #include "server/auth/auth_throttle.h"
 #include "server/auth/oidc/oidc.h"
-#include "server/auth/ticket.h"
 #include "server/base/age_clock.h"
 #include "server/base/child.h"
 #include "server/base/clock.h"

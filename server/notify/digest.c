@@ -5,7 +5,6 @@
 #include "decoder/base/lookup.h"
 #include "decoder/base/order.h"
 #include "server/base/clock.h"
-#include "server/base/text/json.h"
 #include "server/base/text/members.h"
 #include "server/catalogue/access/catalogue_setting.h"
 #include "server/catalogue/catalogue_row.h"

@@ -7,7 +7,6 @@
 #include "server/base/log.h"
 #include "server/base/secret.h"
 #include "server/catalogue/catalogue_internal.h"
-#include "server/db/catalogue_sqlite.h"
 
 #define ARENA_MAX ((size_t)64 << 20)
 

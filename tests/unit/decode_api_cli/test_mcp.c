@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decoder/base/arena.h"
 #include "server/base/embedded.h"
 #include "server/cli/client/mcp.h"
 #include "tests/unit/unit.h"

@@ -13,7 +13,6 @@
 #include <zstd.h>
 
 #include "decoder/base/arena.h"
-#include "server/base/role.h"
 #include "server/base/thread/parallel.h"
 #include "server/http/limit/response_memory.h"
 #include "server/http/metrics.h"

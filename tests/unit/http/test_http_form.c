@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "server/base/role.h"
 #include "server/http/http.h"
 #include "tests/unit/unit.h"
 

@@ -9,7 +9,6 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "server/catalogue/traces/catalogue_list.h"
 #include "server/query/query_compare.h"
 #include "tests/fixtures/random_tree.h"
 #include "tests/unit/unit.h"

@@ -15,7 +15,6 @@
 #include "decoder/limits.h"
 #include "decoder/trace/builder.h"
 #include "server/export/perfetto/export_perfetto.h"
-#include "tests/fixtures/event_log.h"
 #include "tests/fixtures/trace_fixture.h"
 #include "tests/unit/unit.h"
 

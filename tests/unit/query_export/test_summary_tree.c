@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "server/query/query.h"
-#include "tests/fixtures/event_log.h"
 #include "tests/fixtures/trace_fixture.h"
 #include "tests/unit/unit.h"
 
