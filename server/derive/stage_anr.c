@@ -508,9 +508,8 @@ static enum tw_status key_one(struct anrs *h, struct tw_anr_stale *s, const stru
  * are assigned regardless. */
 static void count_or_log(struct anrs *h, const char *project_id, int64_t rules, bool *ret_more)
 {
-	const int64_t now_ms = tw_unix_ms();
 	const struct tw_anr_rollup_due due = {
-	        project_id, rules, now_ms / TW_DAY_MS, TW_ANR_ROLLUP_REPORTS_MIN, now_ms};
+	        project_id, rules, tw_unix_ms(), TW_ANR_ROLLUP_REPORTS_MIN};
 	struct tw_err err;
 
 	if (tw_catalogue_anr_rollup(h->parts.catalogue, &due, ret_more, &err) == TW_OK)

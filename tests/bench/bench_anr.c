@@ -97,7 +97,7 @@ static void load(struct bench *b, const char *path, uint64_t rows)
 static double count(struct bench *b, uint64_t rows)
 {
 	const struct tw_anr_rollup_due due = {
-	        b->project, 1, DAY0 + DAYS, TW_ANR_ROLLUP_REPORTS_MIN};
+	        b->project, 1, (DAY0 + DAYS) * TW_DAY_MS, TW_ANR_ROLLUP_REPORTS_MIN};
 	const double start = bench_cpu_ms();
 
 	for (bool more = true; more;)

@@ -401,7 +401,8 @@ static enum tw_status next_day(struct tw_catalogue *c, const struct tw_anr_rollu
 	        " AND EXISTS(" SETTLED ")) OR (" SETTLED " LIMIT 1 OFFSET ?4)=1) AND NOT"
 	        " EXISTS(SELECT 1 FROM build_rename r WHERE r.project_id=?1 AND r.stage='anr') "
 	        "ORDER BY d.day LIMIT 1",
-	        "tiii", due->project_id, due->rules, due->today, (int64_t)due->least - 1);
+	        "tiii", due->project_id, due->rules, due->now_ms / TW_DAY_MS,
+	        (int64_t)due->least - 1);
 }
 
 enum tw_status tw_catalogue_anr_rollup(struct tw_catalogue *c, const struct tw_anr_rollup_due *due,

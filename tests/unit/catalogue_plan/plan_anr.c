@@ -125,7 +125,7 @@ static void count_all(struct tw_catalogue *c, const char *project)
 {
 	/* first all are counted, then all packed */
 	for (int64_t now_ms = 0; now_ms <= INT64_MAX / 2; now_ms += INT64_MAX / 2) {
-		const struct tw_anr_rollup_due due = {project, 7, INT32_MAX, 1, now_ms};
+		const struct tw_anr_rollup_due due = {project, 7, now_ms, 1};
 		bool more = true;
 
 		while (more)

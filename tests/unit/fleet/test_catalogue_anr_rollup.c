@@ -156,7 +156,8 @@ static void key(const struct report *r)
 
 static void count(bool all)
 {
-	const struct tw_anr_rollup_due due = {s.project, RULES, DAY0 + DAYS - 1, all ? 1 : 64};
+	const struct tw_anr_rollup_due due = {
+	        s.project, RULES, (DAY0 + DAYS - 1) * TW_DAY_MS, all ? 1 : 64};
 	bool more = true;
 
 	while (more) {
@@ -168,7 +169,7 @@ static void count(bool all)
 /* Packs all days that have ended. */
 static void pack(void)
 {
-	const struct tw_anr_rollup_due due = {s.project, RULES, DAY0, 1, (DAY0 + 99) * TW_DAY_MS};
+	const struct tw_anr_rollup_due due = {s.project, RULES, (DAY0 + 99) * TW_DAY_MS, 1};
 	bool more = true;
 
 	while (more)
