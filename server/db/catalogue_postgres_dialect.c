@@ -30,7 +30,7 @@ static bool begins(const char *at, const char *word)
 	return strncmp(at, word, strlen(word)) == 0;
 }
 
-/* '...' or "..." with doubled quotes; a doubled quote simply begins another one. */
+/* '...' or "..." with doubled quotes; a doubled quote begins another one. */
 static void quoted(struct translation *t)
 {
 	const char *end = strchr(t->at + 1, t->at[0]);

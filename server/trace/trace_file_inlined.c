@@ -375,7 +375,7 @@ static bool expand_tree(const struct tw_inlined *in, const struct tw_tree *from,
 	return true;
 }
 
-/* Merges calls that now have the same path. */
+/* Merges calls whose paths became equal. */
 static enum tw_status make_tree(struct tw_inlined *in, struct tw_tree *t, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(SIZE_MAX / 2);

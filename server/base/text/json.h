@@ -37,7 +37,7 @@ enum tw_status tw_check_text(const char *name, const char *value, struct tw_err 
 
 /* Values that are incomplete because memory ran out.
  *
- * jansson reports each failure individually, and a list whose append failed is simply shorter.  A
+ * jansson reports each failure individually, and a list whose append failed is shorter.  A
  * value built with many appends is complete only if none failed, so failed allocations are counted
  * per thread, and incomplete responses and tasks are not sent. */
 /* Call once, before the first value is created. */

@@ -84,7 +84,7 @@ uint16_t tw_system_prefix(const struct tw_system *s);
 /* Packets are never changed.  For a time range, packets with events in it are copied, and all
  * packets that later ones depend on: interned names, clocks, descriptions of processes and tracks.
  * Compressed packets are unpacked only for a range.  If omitted packets of a sequence have
- * incremental times, a packet with just the sum of these steps is inserted before the next one. */
+ * incremental times, a packet with the sum of these steps is inserted before the next one. */
 
 struct tw_system_copy;
 
