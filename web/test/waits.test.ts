@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AnrProcess, AnrThread } from '../src/anr/anrdoc';
-import { pictureOf, waitsOf, type Picture } from '../src/anr/waits';
+import { folded, pictureOf, waitsOf, type Picture } from '../src/anr/waits';
 
 /** Threads by whom they wait for: an index, null (nobody), or 'gone'. */
 function dump(holders: (number | null | 'gone')[], main: number | null = 0): AnrProcess {
@@ -94,4 +94,27 @@ test('no two boxes lie on the same place', () => {
 	const places = q.boxes.map((b) => `${b.column} ${b.row}`);
 	assert.equal(new Set(places).size, places.length);
 	assert.ok(q.boxes.every((b) => b.row >= 0 && b.row < q.rows && b.column >= 0 && b.column < q.columns));
+});
+
+test('folded, a chain is one column from main down to who holds it up', () => {
+	const q = pictureOf(dump([1, 2, null]), waitsOf(dump([1, 2, null]))[0]);
+	const f = folded(q);
+	assert.deepEqual(['t0', 't1', 't2'].map((n) => f[named(q).indexOf(n)]), [0, 1, 2].map((row) => ({ row, level: 0 })));
+});
+
+test('folded, several that wait for one are indented above it, each row has one box', () => {
+	const p = dump([3, 3, 0, null, 3]);
+	const q = pictureOf(p, waitsOf(p)[0]);
+	const f = folded(q);
+	const of = (n: string) => f[named(q).indexOf(n)];
+	assert.deepEqual([of('t2'), of('t0'), of('t3')], [{ row: 0, level: 1 }, { row: 1, level: 1 }, { row: 4, level: 0 }], 'main first, with its own waiter');
+	assert.deepEqual(f.map((x) => x.row).sort(), [0, 1, 2, 3, 4]);
+	for (const a of q.arrows) assert.ok(f[a.from].row < f[a.to].row, 'arrows lead down');
+});
+
+test('folded, those that wait for a deadlock are indented beside its arrows', () => {
+	const p = dump([1, 2, 0, 1]);
+	const q = pictureOf(p, waitsOf(p)[0]);
+	const f = folded(q);
+	assert.deepEqual(q.boxes.map((b, i) => [b.thread, f[i].level, f[i].row]).sort((a, b) => a[2] - b[2]), [[0, 0, 0], [3, 1, 1], [1, 0, 2], [2, 0, 3]]);
 });

@@ -184,6 +184,25 @@ test('anr: waiting threads are drawn, and a table has the same content', async (
 	await done(page, t);
 });
 
+test('anr: on a phone, waits are drawn as one column that does not scroll sideways', async (t) => {
+	for (const which of [id, ring, crowd]) {
+		const page = await open(which, '', 'light', 390);
+		const waits = page.locator('#anr [aria-label="Wait graph"]');
+		await waits.locator('.box').first().waitFor();
+		const fits = () => waits.locator('.scroll').first().evaluate((e) => e.scrollWidth <= e.clientWidth);
+		assert.ok(await fits(), which);
+		for (const option of await waits.locator('select option').evaluateAll((all) => all.map((o) => o.value))) {
+			await waits.locator('select').selectOption(option);
+			await settled(page);
+			assert.ok(await fits(), `${which}, wait ${option}`);
+		}
+		const boxes = await waits.locator('.box rect').evaluateAll((all) => all.map((r) => r.getBoundingClientRect()).map((r) => [r.left, r.right, r.top]));
+		assert.ok(boxes.every(([left, right]) => left >= 0 && right <= 390), which);
+		assert.equal(new Set(boxes.map(([, , top]) => Math.round(top))).size, boxes.length, 'a row per box');
+		await done(page, t);
+	}
+});
+
 test('anr: of 500 threads that wait, the picture shows the ones that matter and counts the others', async (t) => {
 	const page = await open(crowd);
 	const waits = page.locator('#anr [aria-label="Wait graph"]');

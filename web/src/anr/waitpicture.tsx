@@ -3,17 +3,19 @@ import { useMemo } from 'preact/hooks';
 import { lockName, stateOf, threadName, type AnrProcess, type AnrWish } from './anrdoc';
 import { count, splitName } from '../i18n/format';
 import { useMore, useTable } from '../ui/panelstate';
+import { useWidth } from '../ui/parts';
 import { number, set } from '../ui/route';
 import { tr } from '../i18n/strings/anr';
-import { pictureOf, waitsOf, type Arrow, type Box, type Picture, type Wait } from './waits';
+import { folded, pictureOf, waitsOf, type Arrow, type Box, type Picture, type Wait } from './waits';
 
 const BOX = { width: 196, height: 46 };
 const GAP = { x: 188, y: 18, ring: 46 }; // y between boxes; of a ring, whose arrows are labelled there
 const EDGE = 4; // around all, for strokes
 const BACK = 206; // right of a ring: its arrow back and that label
+const FOLD = { indent: 24, gap: 34, back: 26, line: 12, least: 120 }; // in one column: line is the x of an arrow, from the left of its box
 const LABEL = 20; // characters
-const NAME = 22;
-const LABEL_CHARS = 26;
+const NAME = 22; // in a box of BOX.width
+const DETAIL = 26;
 const ROWS = 40; // of the table
 
 function short(s: string, most: number): string {
@@ -27,25 +29,40 @@ function className(lock: AnrWish): string {
 	return (cls ? 'class ' : '') + full.slice(full.lastIndexOf('.') + 1);
 }
 
-interface Spot { x: number; y: number }
-type Where = (b: Box) => Spot;
+interface Spot { x: number; y: number; width: number }
+interface Places { spots: Spot[]; width: number; height: number; fold: boolean }
 
-function placesOf(q: Picture, ring: boolean): { where: Where; width: number; height: number } {
+function placesOf(q: Picture, ring: boolean): Places {
 	const gap = ring ? GAP.ring : GAP.y;
 	return {
-		where: (b) => ({ x: EDGE + b.column * (BOX.width + GAP.x), y: EDGE + b.row * (BOX.height + gap) }),
+		spots: q.boxes.map((b) => ({ x: EDGE + b.column * (BOX.width + GAP.x), y: EDGE + b.row * (BOX.height + gap), width: BOX.width })),
 		width: 2 * EDGE + q.columns * (BOX.width + GAP.x) - GAP.x + (ring ? BACK : 0),
 		height: 2 * EDGE + q.rows * (BOX.height + gap) - gap,
+		fold: false,
 	};
 }
 
+/** One column as wide as the panel. */
+function foldedPlaces(q: Picture, ring: boolean, room: number): Places {
+	const at = folded(q);
+	const right = Math.max(room - EDGE - (ring ? FOLD.back : 0), EDGE + FOLD.least + FOLD.indent * Math.max(...at.map((f) => f.level)));
+	const x = (level: number) => EDGE + level * FOLD.indent;
+	return {
+		spots: at.map((f) => ({ x: x(f.level), y: EDGE + f.row * (BOX.height + FOLD.gap), width: Math.min(right - x(f.level), 2 * BOX.width) })),
+		width: right + EDGE + (ring ? FOLD.back : 0),
+		height: 2 * EDGE + at.length * (BOX.height + FOLD.gap) - (ring ? 0 : FOLD.gap), // the label of the arrow back is below the last box
+		fold: true,
+	};
+}
+
+/** `below`: of its second line; 0: the id follows on the same line. */
 function Label({ lock, x, y, below = 15 }: { lock: AnrWish | null; x: number; y: number; below?: number }) {
 	if (!lock) return null;
 	return (
 		<text x={x} y={y}>
 			<title>{`${lockName(lock)} ${lock.id}`}</title>
 			<tspan class="mono">{short(className(lock), LABEL)}</tspan>
-			<tspan class="quiet" x={x} dy={below}>{short(lock.id, LABEL)}</tspan>
+			{below ? <tspan class="quiet" x={x} dy={below}>{short(lock.id, LABEL)}</tspan> : <tspan class="quiet" dx="8">{short(lock.id, LABEL)}</tspan>}
 		</text>
 	);
 }
@@ -85,6 +102,26 @@ function Round({ a, from, to }: { a: Arrow; from: Spot; to: Spot }) {
 	</g>;
 }
 
+/** In one column: down the left edge of the lower box, or back up along the right edge. */
+function Folded({ a, from, to }: { a: Arrow; from: Spot; to: Spot }) {
+	const label = <Label lock={a.lock} x={from.x + FOLD.line + 10} y={from.y + BOX.height + 20} below={0} />;
+	if (to.y > from.y) {
+		const x = to.x + FOLD.line;
+		const start = from.x > to.x ? `M${from.x} ${from.y + BOX.height / 2}H${x}` : `M${x} ${from.y + BOX.height}`;
+		return <g class={a.ring ? 'arrow ring' : 'arrow'}><path d={`${start}V${to.y - 8}`} /><path class="tip" d={`M${x} ${to.y}l-5 -9h10z`} />{label}</g>;
+	}
+	const x = from.x + from.width;
+	const y0 = from.y + BOX.height * 0.65;
+	const y1 = to.y + BOX.height * 0.35;
+	return <g class="arrow ring"><path d={`M${x} ${y0}h14q6 0 6 -6V${y1 + 6}q0 -6 -6 -6h-6`} /><path class="tip" d={`M${x} ${y1}l9 -5v10z`} />{label}</g>;
+}
+
+function ArrowLine({ a, at }: { a: Arrow; at: Places }) {
+	const [from, to] = [at.spots[a.from], at.spots[a.to]];
+	if (at.fold) return <Folded a={a} from={from} to={to} />;
+	return a.ring ? <Round a={a} from={from} to={to} /> : <Across a={a} from={from} to={to} />;
+}
+
 function words(p: AnrProcess, b: Box, gone: AnrWish | null): { name: string; detail: string } {
 	if (b.kind === 'more') return { name: tr('{more} more {more2}', { more: count(b.more), more2: b.more === 1 ? tr('thread') : tr('threads') }), detail: b.ring ? tr('of this deadlock') : tr('also wait for it') };
 	if (b.kind === 'gone') return { name: gone?.holder_tid ? tr('thread {holder_tid}', { holder_tid: gone.holder_tid }) : tr('an unknown thread'), detail: gone?.holder_tid ? tr('is not in the dump') : tr('has this lock') };
@@ -104,9 +141,9 @@ function Node({ p, b, at, gone }: { p: AnrProcess; b: Box; at: Spot; gone: AnrWi
 	return (
 		<g class={`box ${kind}`} transform={`translate(${at.x} ${at.y})`} {...acts}>
 			<title>{b.kind === 'thread' ? tr('{name}: {detail}. Show its stack', { name, detail }) : `${name}: ${detail}`}</title>
-			<rect width={BOX.width} height={BOX.height} rx="6" />
-			<text x="12" y="19" class="name">{short(name, NAME)}</text>
-			<text x="12" y="35" class="quiet">{short(detail, LABEL_CHARS)}</text>
+			<rect width={at.width} height={BOX.height} rx="6" />
+			<text x="12" y="19" class="name">{short(name, Math.floor(NAME * at.width / BOX.width))}</text>
+			<text x="12" y="35" class="quiet">{short(detail, Math.floor(DETAIL * at.width / BOX.width))}</text>
 		</g>
 	);
 }
@@ -140,6 +177,21 @@ function Table({ p, w }: { p: AnrProcess; w: Wait }) {
 	</>;
 }
 
+/** From the left to the right, or in one column where that is wider than the panel. */
+function Graph({ p, w, q }: { p: AnrProcess; w: Wait; q: Picture }) {
+	const [ref, room] = useWidth<HTMLDivElement>();
+	const flat = placesOf(q, w.deadlock);
+	const at = room && room < flat.width ? foldedPlaces(q, w.deadlock, room) : flat;
+	return (
+		<div class="scroll" tabIndex={0} ref={ref}>
+			<svg width={at.width} height={at.height} viewBox={`0 0 ${at.width} ${at.height}`} role="group" aria-label={tr('{p}. Arrows lead from a thread to the holder of the lock that it waits for.', { p: headOf(p, w) })}>
+				{q.arrows.map((a, i) => <ArrowLine key={i} a={a} at={at} />)}
+				{q.boxes.map((b, i) => <Node key={i} p={p} b={b} at={at.spots[i]} gone={w.gone} />)}
+			</svg>
+		</div>
+	);
+}
+
 export function Waits({ p }: { p: AnrProcess }) {
 	const waits = useMemo(() => waitsOf(p), [p]);
 	const [listed, list] = useTable('waits');
@@ -147,7 +199,6 @@ export function Waits({ p }: { p: AnrProcess }) {
 	const w = waits[at];
 	const q = useMemo(() => (w ? pictureOf(p, w) : null), [p, w]);
 	if (!w || !q) return null;
-	const { where, width, height } = placesOf(q, w.deadlock);
 	const others = waits.reduce((n, x) => n + x.threads.length, 0) - w.threads.length;
 	return (
 		<section class="waits" aria-label={tr('Wait graph')}>
@@ -159,15 +210,7 @@ export function Waits({ p }: { p: AnrProcess }) {
 					others > 0 && tr('{others} other threads are part of other waits', { others: count(others) })].filter(Boolean).join('; ')}</span>
 				<span class="grow" />
 				<button class="small" aria-expanded={listed} onClick={list}>{listed ? tr('Hide the table') : tr('As a table')}</button></div>
-			<div class="scroll" tabIndex={0}>
-				<svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="group" aria-label={tr('{p}. Arrows lead from a thread to the holder of the lock that it waits for.', { p: headOf(p, w) })}>
-					{q.arrows.map((a, i) => {
-						const [from, to] = [where(q.boxes[a.from]), where(q.boxes[a.to])];
-						return a.ring ? <Round key={i} a={a} from={from} to={to} /> : <Across key={i} a={a} from={from} to={to} />;
-					})}
-					{q.boxes.map((b, i) => <Node key={i} p={p} b={b} at={where(b)} gone={w.gone} />)}
-				</svg>
-			</div>
+			<Graph p={p} w={w} q={q} />
 			{listed && <Table p={p} w={w} />}
 		</section>
 	);

@@ -186,3 +186,23 @@ export function pictureOf(p: AnrProcess, w: Wait): Picture {
 	for (const b of d.boxes) b.column = columns - 1 - b.column;
 	return { boxes: d.boxes, arrows: d.arrows, columns, rows, hidden: w.threads.length - d.boxes.filter((b) => b.kind === 'thread').length };
 }
+
+/** A box of the folded picture: its row from the top, and how far it is indented. */
+export interface Folded { row: number; level: number }
+
+/** The picture as one column, for narrow windows: threads above those that they wait for. Threads that wait for the same one are indented; a single one is not, so
+ *  that a chain does not grow sideways. A ring is not indented, because its arrows run along the left edge. */
+export function folded(q: Picture): Folded[] {
+	const kids: number[][] = q.boxes.map(() => []);
+	for (const a of q.arrows) if (!a.ring) kids[a.to].push(a.from);
+	const out = q.boxes.map((): Folded => ({ row: 0, level: 0 }));
+	let rows = 0;
+	const lay = (at: number, level: number): void => {
+		const deeper = kids[at].length > 1 || q.boxes[at].ring ? level + 1 : level;
+		for (const kid of kids[at]) lay(kid, deeper);
+		out[at] = { row: rows++, level };
+	};
+	const waiting = new Set(q.arrows.filter((a) => !a.ring).map((a) => a.from));
+	q.boxes.forEach((_, i) => !waiting.has(i) && lay(i, 0));
+	return out;
+}
