@@ -92,6 +92,30 @@ test('from the overview to the slow method and the version that made it slow', a
 	await done(page, t);
 });
 
+test('links of the overview keep its filter and lead to the slowest trace', async (t) => {
+	await ready();
+	const page = await open('/fleet?app=fleet&os=14&days=90');
+	await page.waitForSelector('#intake a');
+	const row = page.locator('#scenarios tr[data-scenario=open_cart][data-version="9.10.0"]');
+	const since = String((Math.floor(Date.now() / 86_400_000) - 89) * 86_400_000);
+	const target = async (locator) => Object.fromEntries(new URL(await locator.evaluate((a) => a.href)).searchParams);
+	const filter = { app: 'fleet', os: '14', since, scenario: 'open_cart', sort: 'duration' };
+	assert.deepEqual(await target(row.locator('th a').first()), filter);
+	const traces = row.locator('td:nth-last-child(2) a');
+	assert.deepEqual(await target(traces), { ...filter, version_name: '9.10.0' });
+	assert.deepEqual(await target(page.locator('#intake a').first()), { app: 'fleet', os: '14', since });
+	const n = await traces.innerText();
+	const slowest = await row.locator('a', { hasText: 'slowest trace' }).evaluate((a) => a.pathname);
+	await traces.click();
+	await page.waitForSelector(`h1:has-text("Traces") ~ span:has-text("${n} match")`);
+	assert.equal(await page.locator('main td a.rowlink').first().evaluate((a) => a.pathname), slowest, 'the first of the list');
+	await page.goto(`${server.url}/fleet?app=fleet`);
+	await whole(page);
+	await page.locator('#slower tr', { hasText: 'Duration of open_cart' }).locator('a.slower').click();
+	await page.waitForSelector('tr[data-regression] button[aria-expanded=true] >> text=Duration of open_cart');
+	await done(page, t);
+});
+
 test('a method lists its callers and callees, with links', async (t) => {
 	await ready();
 	const page = await open('/fleet/methods?app=fleet&scenario=open_cart&method=com.shop.Repo.load');
@@ -273,7 +297,7 @@ test('a counted label filters all panels, and unsupported combinations are expla
 	await whole(page);
 	await page.fill('[aria-label="Traces with a label"] input', 'phone 1');
 	await page.click('[aria-label="Traces with a label"] button');
-	const traces = (n) => page.waitForFunction((want) => document.querySelector('#scenarios tr[data-version="9.10.0"] td:last-child')?.textContent === want, String(n));
+	const traces = (n) => page.waitForFunction((want) => document.querySelector('#scenarios tr[data-version="9.10.0"] td:nth-last-child(2)')?.textContent === want, String(n));
 	await traces(EACH / 2);
 	assert.equal(new URL(page.url()).searchParams.get('label'), 'device=phone 1');
 	await page.waitForSelector('#slower >> text=Not filtered by label');
@@ -294,7 +318,7 @@ test('scenarios and a method by a label that is counted by, and on to one of its
 	const page = await open(`${OVERVIEW}&class=low`);
 	await page.waitForSelector('#scenarios tbody');
 	await page.selectOption('#scenarios select[name=by]', 'label:device');
-	const phone = (n) => page.waitForFunction((want) => document.querySelector('#scenarios tr[data-scenario=open_cart][data-version="phone 1"] td:last-child')?.textContent === want, String(n));
+	const phone = (n) => page.waitForFunction((want) => document.querySelector('#scenarios tr[data-scenario=open_cart][data-version="phone 1"] td:nth-last-child(2)')?.textContent === want, String(n));
 	await phone((VERSIONS.length * EACH) / 2);
 	assert.equal(new URL(page.url()).searchParams.get('class'), null, 'which a label cannot be asked with');
 	await page.waitForSelector('#scenarios tr[data-values="0"] >> text=(none)'); // one names no device

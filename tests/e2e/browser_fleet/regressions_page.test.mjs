@@ -115,7 +115,7 @@ test('one change has one figure on the start page, in the inbox, the list, the c
 		};
 		const show = (target) => page.goto(server.url + target);
 		await show('/');
-		await note('start page', page.locator(`#slower tr:has-text("${name}"):has-text("slower") td.slower`));
+		await note('start page', page.locator(`#slower tr:has-text("${name}"):has-text("slower") a.slower`));
 		if (!method) await note('scenarios', page.locator('#scenarios tr[data-scenario=slower][data-version="8.3.1"] a.slower').first());
 		await show('/inbox?kind=regression');
 		await note('inbox', page.locator(`tr[data-item]:has-text("${name}") td.num`).first());

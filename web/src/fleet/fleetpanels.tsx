@@ -23,8 +23,13 @@ const LATEST = 3, LARGEST = 8, SCENARIOS = 6, ROWS = 5, METHODS = 8;
 /* --- arrived traces --- */
 
 /** Filters of lists and rules, which do not support device classes. */
-function useListed(): { params: Record<string, string>; key: string; since: number } {
+function listedParams(): Record<string, string> {
 	const { class: _, ...params } = namedParams();
+	return params;
+}
+
+function useListed(): { params: Record<string, string>; key: string; since: number } {
+	const params = listedParams();
 	const { first } = span(useDays());
 	return { params, key: JSON.stringify([params, first]), since: first };
 }
@@ -67,7 +72,7 @@ export function Intake() {
 	const processing = !!(v?.queued || v?.decoding || stages.some((x) => x.waiting));
 	usePolling(load, processing && PROCESSING_MS);
 	useEffect(() => () => void (processing && processed.value++), [processing]); // it ended
-	const list = (state: string) => link(`/traces?${new URLSearchParams({ ...params, ...(state && { state }) })}`);
+	const list = (state: string) => link(`/traces?${new URLSearchParams({ ...params, since: String(since), ...(state && { state }) })}`);
 	return (
 		<Panel title={tr('Received traces')} id="intake">
 			<Pending of={load} what={tr('Counting traces')} />
@@ -110,12 +115,21 @@ function Group({ s, g, by }: { s: Scenario; g: ScenarioGroup; by: string }) {
 	return s.scenario && filter ? <a href={withFilter('/fleet/methods', { scenario: s.scenario, ...filter })} title={tr('Methods of these traces')}>{shown}</a> : <>{shown}</>;
 }
 
+/** The list of a scenario's traces with the filter of this page, the slowest first; of one group with `more`. Classes of devices are not a filter of the list. */
+function listLink(s: Scenario, since: number, more: Record<string, string> = {}): string {
+	const label = text('label');
+	return link(`/traces?${new URLSearchParams({ ...listedParams(), ...(label && { label }), since: String(since), scenario: s.scenario, ...more, sort: 'duration' })}`);
+}
+
 function Version({ s, i, error, by, slower }: { s: Scenario; i: number; error: number; by: string; slower: Regression[] }) {
 	const g = s.versions[i];
 	const d = g.duration_ns;
+	const { first } = span(useDays());
 	const before = by === 'version' || by === 'day' ? s.versions[i + 1]?.duration_ns : undefined;
 	const older = by === 'version' ? s.versions[i + 1]?.key : '';
-	const to = older && g.key ? link(`/fleet/compare?${new URLSearchParams({ a: older, b: g.key, ...(s.scenario && { scenario: s.scenario }), ...(text('app') && { app: text('app') }) })}`) : undefined;
+	const to = older && g.key ? withFilter('/fleet/compare', { a: older, b: g.key, scenario: s.scenario, version_name: '', build_id: '' }) : undefined;
+	const only = filterOf(by, g);
+	const its = s.scenario && only && !only.class && !text('class') ? listLink(s, first, only) : '';
 	const changed = (percentile: 50 | 95, p: 'p50' | 'p95') => {
 		const open = slower.filter((r) => older && r.scenario === s.scenario && r.base === older && r.head === g.key && r.percentile === percentile);
 		return open.length === 1 ? <OpenRegression r={open[0]} />
@@ -123,7 +137,7 @@ function Version({ s, i, error, by, slower }: { s: Scenario; i: number; error: n
 	};
 	return (
 		<tr data-scenario={s.scenario} data-version={g.key} data-values={g.values} class={i && by === 'version' ? 'older' : 'latest'}>
-			{i === 0 && <th scope="rowgroup" rowSpan={s.versions.length} class="anywhere">{s.scenario ? <a href={link(`/traces?${new URLSearchParams({ scenario: s.scenario, ...(text('app') && { app: text('app') }) })}`)} title={tr('Its traces')}>{s.scenario}</a> : <span class="quiet">{tr('no scenario')}</span>}
+			{i === 0 && <th scope="rowgroup" rowSpan={s.versions.length} class="anywhere">{s.scenario ? <a href={listLink(s, first)} title={tr('Its traces')}>{s.scenario}</a> : <span class="quiet">{tr('no scenario')}</span>}
 				{may.admin && by === 'version' && <p class="quiet"><a href={alertLink(s.scenario, text('app'), 95, d.p95)} aria-label={tr('Alert on {scenario}', { scenario: s.scenario || tr('no scenario') })}>{tr('Alert')}</a></p>}
 				{s.older > 0 && <p class="quiet">{by === 'version' ? tr.many(s.older, '1 more version', '{n} more versions') : tr.many(s.older, '1 more row', '{n} more rows')}</p>}</th>}
 			<td class="anywhere"><Group s={s} g={g} by={by} /></td>
@@ -133,7 +147,8 @@ function Version({ s, i, error, by, slower }: { s: Scenario; i: number; error: n
 			<td class="num"><Exemplar id={g.exemplars.p95} what={tr('A trace at p95')}>{duration(d.p95)}</Exemplar></td>
 			<td class="num">{changed(95, 'p95')}</td>
 			<td class="draw"><Spread g={g} most={s.most} /></td>
-			<td class="num">{count(d.traces)}</td>
+			<td class="num">{its ? <a href={its} title={tr('These traces, the slowest first')}>{count(d.traces)}</a> : count(d.traces)}</td>
+			<td class="nowrap">{g.exemplars.max && <a href={link(`/traces/${g.exemplars.max}`)} aria-label={tr('slowest trace of {scenario}, {group}', { scenario: s.scenario || tr('no scenario'), group: groupName(g) })}>{tr('slowest trace')}</a>}</td>
 		</tr>
 	);
 }
@@ -142,7 +157,7 @@ function ScenarioTable({ rows, error, by, slower }: { rows: Scenario[]; error: n
 	return (
 		<Cards of="scenarios">
 			<thead><tr><th>{tr('Scenario')}</th><th>{by.startsWith(LABEL) ? byName(by) : byName(by).replace(/^./, (c) => c.toUpperCase())}</th><th class="num">p50</th>
-				<th class="num" title={tr('Against the previous version in this list. An open regression shows the mean change per device class and day; other changes are of all traces together. Click for the confidence interval.')}>Δ p50</th><th class="num">p75</th><th class="num">p95</th><th class="num">Δ p95</th><th>{tr('p50 to p95')}</th><th class="num">{tr('Traces')}</th></tr></thead>
+				<th class="num" title={tr('Against the previous version in this list. An open regression shows the mean change per device class and day; other changes are of all traces together. Click for the confidence interval.')}>Δ p50</th><th class="num">p75</th><th class="num">p95</th><th class="num">Δ p95</th><th>{tr('p50 to p95')}</th><th class="num">{tr('Traces')}</th><th><span class="hidden">{tr('Trace')}</span></th></tr></thead>
 			{rows.map((s) => <tbody key={s.scenario}>{s.versions.map((g, i) => <Version key={groupId(g)} s={s} i={i} error={error} by={by} slower={slower} />)}</tbody>)}
 		</Cards>
 	);
@@ -177,7 +192,7 @@ function Slower({ r }: { r: Regression }) {
 	return (
 		<tr data-regression={r.id}>
 			<td class="anywhere wide"><a href={link(`/regressions?open=${encodeURIComponent(r.id)}`)}>{r.method ? <MethodName name={r.method} /> : durationName(r.scenario)}</a></td>
-			<td class="num slower" title={tr('{kind}95 % confidence interval {interval}', { kind: r.kind === 'new' ? tr('Of a median trace; ') : '', interval: interval(signed(r.low), signed(r.high)) })}>{r.kind === 'new' ? tr('new') : signed(r.change)}</td>
+			<td class="num"><OpenRegression r={r} /></td>
 			<td class="anywhere named">{r.scenario || <span class="quiet">{tr('no scenario')}</span>}</td>
 			<td class="nowrap">{r.head || dayOf(r.day_ms)}</td>
 			<td class="nowrap">{r.method && <a href={methodLink(r.method, { app: r.app, scenario: r.scenario, version_name: '', by: r.head ? 'version' : 'day' })} aria-label={tr('over {head}: {method}', { method: r.method, head: r.head ? tr('versions') : tr('days') })}>{tr('over {head}', { head: r.head ? tr('versions') : tr('days') })}</a>}</td>
@@ -194,7 +209,9 @@ export function useOpenRegressions(): Open {
 
 /** The change as the list of regressions states it, so that one change has one figure. */
 function OpenRegression({ r }: { r: Regression }) {
-	return <a class="slower" href={link(`/regressions?open=${encodeURIComponent(r.id)}`)} title={tr('Open regression: the mean change per device class and day; 95 % confidence interval {interval}', { interval: interval(signed(r.low), signed(r.high)) })}>{signed(r.change)}</a>;
+	const isNew = r.kind === 'new';
+	const shown = isNew ? percent : signed;
+	return <a class="slower" href={link(`/regressions?open=${encodeURIComponent(r.id)}`)} title={tr('Open regression: {kind}; 95 % confidence interval {interval}', { kind: isNew ? tr('the share of a median trace') : tr('the mean change per device class and day'), interval: interval(shown(r.low), shown(r.high)) })}>{isNew ? tr('new') : signed(r.change)}</a>;
 }
 
 export function Regressions({ open: load, few }: { open: Open; few: boolean }) {
