@@ -38,6 +38,7 @@
 #include "server/catalogue/storage/storage_record.h"
 #include "server/catalogue/storage/trace_record.h"
 #include "server/cli/cli.h"
+#include "server/cli/cli_address.h"
 #include "server/decode/jobs.h"
 #include "server/decode/jobs_store.h"
 #include "server/decode/preflight.h"
@@ -70,7 +71,8 @@ enum {
 	MAX_PATH_BYTES = 1200,
 	CERTIFICATE_CHECK_S = 5,
 	KEEP_QUOTA_S = 60,
-	SECRETS_ARENA = 64 << 20
+	SECRETS_ARENA = 64 << 20,
+	URL_BYTES = 192
 };
 
 struct server {
@@ -572,16 +574,39 @@ static enum tw_status start_background(struct server *s, struct tw_err *err)
 
 /* --- requests --- */
 
+static void put_url(const struct server *s, const char *host, char out[URL_BYTES])
+{
+	(void)snprintf(out, URL_BYTES, strchr(host, ':') ? "%s://[%s]:%u" : "%s://%s:%u",
+	        s->tls ? "https" : "http", host, tw_http_port(s->http));
+}
+
+/* For links: the public URL, otherwise an address that this machine reaches. */
+static void store_address(const struct server *s, const char *host)
+{
+	const char *public_url = s->api.config->public_url;
+	char url[URL_BYTES];
+	struct tw_err err;
+
+	put_url(s,
+	        strcmp(host, "0.0.0.0") == 0 ? "127.0.0.1"
+	        : strcmp(host, "::") == 0    ? "::1"
+	                                     : host,
+	        url);
+	if (tw_cli_address_write(s->api.config->data_dir, *public_url ? public_url : url, &err) !=
+	        TW_OK)
+		tw_log_err(TW_LOG_WARN, "address_not_stored", s->api.config->data_dir, &err);
+}
+
 static void log_started(const struct server *s)
 {
 	char host[128];
-	char url[192];
+	char url[URL_BYTES];
 	uint16_t port;
 
 	if (!tw_listen_split(s->api.config->listen, host, sizeof host, &port))
 		host[0] = '\0';
-	(void)snprintf(url, sizeof url, strchr(host, ':') ? "%s://[%s]:%u" : "%s://%s:%u",
-	        s->tls ? "https" : "http", host, tw_http_port(s->http));
+	put_url(s, host, url);
+	store_address(s, host);
 	tw_log(TW_LOG_INFO, "listening", tw_log_text("url", url),
 	        tw_log_text("data", s->api.config->data_dir),
 	        tw_log_text("catalogue", tw_catalogue_engine(s->api.catalogue)),

@@ -13,6 +13,7 @@
 #include "server/cli/admin/cli_by_name.h"
 #include "server/cli/admin/cli_data.h"
 #include "server/cli/cli.h"
+#include "server/cli/cli_address.h"
 #include "server/cli/cli_out.h"
 
 enum {
@@ -301,10 +302,13 @@ static enum tw_status create_link(
 	return st == TW_OK ? print_link(address, expires_ms, json, err) : st;
 }
 
+#define FIRST_URL "http://127.0.0.1:8080" /* of a server without settings */
+
 int tw_cli_link(int argc, char **argv)
 {
 	const char *data = "./data";
-	const char *url = "http://127.0.0.1:8080";
+	const char *url = NULL;
+	char stored[TW_CLI_ADDRESS_BYTES];
 	uint64_t hours = 24;
 	bool json = false;
 	const struct tw_flag table[] = {
@@ -321,9 +325,15 @@ int tw_cli_link(int argc, char **argv)
 
 	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
+	tw_cli_address_read(data, stored);
+	if (!url && !stored[0])
+		(void)fprintf(stderr,
+		        "%s does not record the address of its server: the link is for %s, unless "
+		        "--url sets another\n",
+		        data, FIRST_URL);
 	st = tw_cli_data_open_catalogue(data, &c, &err);
 	if (st == TW_OK)
-		st = create_link(c, url, hours, json, &err);
+		st = create_link(c, url ? url : stored[0] ? stored : FIRST_URL, hours, json, &err);
 	(void)tw_catalogue_close(c);
 	return st == TW_OK ? TW_EXIT_OK : tw_cli_failed("link", &err);
 }

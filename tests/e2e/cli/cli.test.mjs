@@ -471,6 +471,26 @@ test('top: the slowest methods of a filter', async (t) => {
 	assert.doesNotMatch((await onTerminal(to, { env: { TERM: 'dumb' } })).stdout, /\u001b/);
 });
 
+test('a sign-in link leads to the server that last ran on the folder', async (t) => {
+	const link = async (data, ...more) => {
+		const { code, stdout, stderr } = await run(['link', 'create', '--data', data, ...more]);
+		assert.equal(code, 0, stderr);
+		return { url: stdout.split('/signin#')[0], stderr };
+	};
+	const s = await startServer(t, { args: ['--listen', '0.0.0.0:0', '--behind-proxy'] });
+	assert.deepEqual(await link(s.data), { url: `http://127.0.0.1:${s.port}`, stderr: '' }, 'an address that a browser of this machine can open');
+	assert.deepEqual(await link(s.data, '--url', 'https://here.example/'), { url: 'https://here.example', stderr: '' });
+	await s.stop();
+	assert.deepEqual(await link(s.data), { url: `http://127.0.0.1:${s.port}`, stderr: '' }, 'it may be started again');
+	s.args.push('--public-url', 'https://traces.example');
+	await s.start();
+	assert.deepEqual(await link(s.data), { url: 'https://traces.example', stderr: '' });
+	fs.writeFileSync(path.join(s.data, 'server.url'), 'javascript:alert(1)\n');
+	assert.equal((await link(s.data)).url, 'http://127.0.0.1:8080');
+	fs.rmSync(path.join(s.data, 'server.url'));
+	assert.deepEqual(await link(s.data), { url: 'http://127.0.0.1:8080', stderr: `${s.data} does not record the address of its server: the link is for http://127.0.0.1:8080, unless --url sets another\n` }, 'as in a restored backup');
+});
+
 test('an unknown command: a similar one is suggested, or none', async () => {
 	const says = async (...args) => {
 		const { code, stdout, stderr } = await run(args);
