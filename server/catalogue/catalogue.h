@@ -125,8 +125,9 @@ struct tw_catalogue_facts {
 	int64_t oldest_job_ms;          /* queued since, 0: none */
 	uint64_t recent, recent_failed; /* traces of the last day that ended, and that failed */
 	char recent_why[200];           /* the most frequent error */
-	uint64_t unnamed_builds;        /* with traces but without any mapping */
+	uint64_t unnamed_builds;        /* without a mapping, with ids in their traces */
 	char unnamed_build[128];        /* one of them, with the most traces */
+	uint64_t readable_builds;       /* without a mapping, with names in their traces */
 	uint64_t quarantined;
 };
 /* TW_CORRUPT if it is not a database. */

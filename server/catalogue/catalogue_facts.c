@@ -40,12 +40,16 @@ struct fact_query {
 	" FROM trace WHERE project_id IN (SELECT project_id FROM project) AND"                     \
 	" created_ms>?1-86400000 AND state"
 
+/* Builds with traces and without a mapping. */
+#define UNMAPPED " FROM build WHERE map_sha256='' AND retrace_sha256='' AND traces>0 AND ?1>0"
+
 static enum tw_status query_all(
         struct tw_db *db, int64_t now_ms, struct tw_catalogue_facts *f, struct tw_err *err)
 {
 	int64_t recent = 0;
 	int64_t failed = 0;
 	int64_t unnamed = 0;
+	int64_t readable = 0;
 	int64_t quarantined = 0;
 	int64_t unused = 0;
 	const struct fact_query all[] = {
@@ -58,12 +62,12 @@ static enum tw_status query_all(
 	        {"SELECT count(*)" LAST_DAY "=3", &failed, NULL, 0},
 	        {"SELECT count(*), error_message" LAST_DAY "=3 GROUP BY 2 ORDER BY 1 DESC LIMIT 1",
 	                &unused, f->recent_why, sizeof f->recent_why},
-	        {"SELECT count(*) FROM build WHERE map_sha256='' AND retrace_sha256='' AND "
-	         "traces>0 AND ?1>0",
-	                &unnamed, NULL, 0},
-	        {"SELECT traces, build_id FROM build WHERE map_sha256='' AND retrace_sha256='' "
-	         "AND traces>0 AND ?1>0 ORDER BY traces DESC LIMIT 1",
+	        {"SELECT count(*)" UNMAPPED " AND names_lacking>0", &unnamed, NULL, 0},
+	        {"SELECT traces, build_id" UNMAPPED
+	         " AND names_lacking>0 ORDER BY traces DESC LIMIT 1",
 	                &unused, f->unnamed_build, sizeof f->unnamed_build},
+	        {"SELECT count(*)" UNMAPPED " AND names_lacking=0 AND names_traces>0", &readable,
+	                NULL, 0},
 	        {"SELECT count(*) FROM quarantine WHERE ?1>0", &quarantined, NULL, 0},
 	};
 	enum tw_status st = TW_OK;
@@ -73,6 +77,7 @@ static enum tw_status query_all(
 	f->recent = (uint64_t)recent;
 	f->recent_failed = (uint64_t)failed;
 	f->unnamed_builds = (uint64_t)unnamed;
+	f->readable_builds = (uint64_t)readable;
 	f->quarantined = (uint64_t)quarantined;
 	return st;
 }

@@ -140,10 +140,16 @@ static void report_work(struct tw_doctor *d, const struct tw_catalogue_facts *f,
 		        f->quarantined);
 	if (f->unnamed_builds)
 		tw_doctor_report(d, TW_DOCTOR_NOTE, "mapping",
-		        "Builds with traces but no mapping: %" PRIu64
-		        " (most traces: %s). Method ids and obfuscated names in these traces are "
-		        "not resolved until the mapping is uploaded (tracewell push --mapping).",
+		        "Builds with method ids but no mapping: %" PRIu64
+		        " (most traces: %s). The ids in these traces are not resolved until the "
+		        "mapping is uploaded (tracewell push --mapping).",
 		        f->unnamed_builds, f->unnamed_build);
+	if (f->readable_builds)
+		tw_doctor_report(d, TW_DOCTOR_GOOD, "names",
+		        "Builds without a mapping whose traces contain method names: %" PRIu64
+		        ". Only if these are obfuscated, upload R8's mapping.txt (tracewell push "
+		        "--retrace).",
+		        f->readable_builds);
 }
 
 static void report_setting(void *arg, const char *project, const char *key, const char *text)

@@ -12,7 +12,7 @@ import { describe, test } from 'node:test';
 
 import { sampleMapping, sampleTrace } from '../make.mjs';
 import { saysAnything } from '../oidc_provider.mjs';
-import { atEnd, binary, newFolder, sanitized, sqlite, startServer } from '../server.mjs';
+import { atEnd, binary, newFolder, sanitized, sqlite, startServer, until } from '../server.mjs';
 
 /* Its messages as { check: [level, text] }, and its exit code. `before`: the program that starts it. */
 async function doctor(args, { before = [], env = {} } = {}) {
@@ -173,6 +173,17 @@ describe('a data folder', { concurrency: 2 }, () => {
 			change(data, `INSERT INTO job(project_id,trace_id,due_ms,queued_ms) SELECT project_id,trace_id,0,${Date.now() - 100_000_000} FROM trace`));
 	});
 
+	test('names in traces need no mapping', async (t) => {
+		const data = await stopped(t, async (s) => {
+			await s.trace(JSON.stringify({ traceEvents: [{ ph: 'X', name: 'com.app.Main.start', pid: 1, tid: 1, ts: 0, dur: 9 }] }), { query: { build_id: 'readable' } });
+			await s.trace(sampleTrace(36), { query: { build_id: 'ids' } });
+			await until(async () => (await s.get('/api/v1/builds')).json.builds.every((b) => b.names.traces === 1), 'names are counted');
+		});
+		const all = await doctor(['--data', data]);
+		assert.match(all.of('mapping').message, /Builds with method ids but no mapping: 1 \(most traces: ids\)/);
+		assert.match(all.said.find((x) => x.check === 'names' && x.level === 'good').message, /Builds without a mapping whose traces contain method names: 1\./);
+	});
+
 	test('quarantine and missing mappings', async (t) => {
 		const data = await stopped(t, async (s) => {
 			await s.trace(sampleTrace(35), { query: { build_id: 'named' } });
@@ -180,8 +191,8 @@ describe('a data folder', { concurrency: 2 }, () => {
 		});
 		await breaks(['--data', data], 'quarantine', 'note', /1 uploads that crashed their decoders/, async () =>
 			change(data, "INSERT INTO quarantine SELECT project_id,trace_id,'crash',11,'',1,1,2,3 FROM trace"));
-		await breaks(['--data', data], 'mapping', 'note', /Builds with traces but no mapping: 1 .*nameless/, async () =>
-			change(data, "INSERT INTO build(project_id,build_id,created_ms,traces) SELECT project_id,'nameless',1,7 FROM trace"));
+		await breaks(['--data', data], 'mapping', 'note', /Builds with method ids but no mapping: 1 .*nameless/, async () =>
+			change(data, "INSERT INTO build(project_id,build_id,created_ms,traces,names_traces,names_lacking) SELECT project_id,'nameless',1,7,7,7 FROM trace"));
 	});
 });
 
