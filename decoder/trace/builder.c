@@ -14,6 +14,8 @@
 #include "decoder/base/hash.h"
 
 enum { DIRECT_IDS = 1 << 23, ARENA_SHARE = 4 };
+/* A second thread saves more time than it takes for as many slices. */
+enum { SHARED_FROM = 1 << 16 };
 /* Fewer calls of one track are taken one by one. */
 enum { FEW_CALLS = 8 };
 /* A quarter of the arena is for names only, and its last bytes for the shared name of all names
@@ -831,6 +833,7 @@ struct tw_builder *tw_builder_new(const struct tw_limits *limits)
 		return NULL;
 	b->sink.ops = &ops;
 	b->limits = *limits;
+	b->shared_from = SHARED_FROM;
 	if (b->limits.max_depth > TW_MOST_DEPTH)
 		b->limits.max_depth = TW_MOST_DEPTH;
 	b->codes.salt = limits->hash_salt;

@@ -14,7 +14,10 @@
 #include "decoder/base/relay.h"
 #include "decoder/trace/builder_internal.h"
 
-enum { SLOTS = 16, AT_ONCE = 512, WORTH_A_THREAD = 1 << 16, LONG = 1 << 11 };
+enum { SLOTS = 16, AT_ONCE = 512 };
+
+/* A thread is long if it has this share of the slices from which a trace is shared. */
+enum { LONG_SHARE = 32 };
 
 /* A longer thread may have more call paths: a node takes about as much memory as this many
  * records. */
@@ -130,6 +133,11 @@ static enum tw_status deliver(void *arg, uint32_t slot, struct tw_err *err)
 
 /* --- the caller's side --- */
 
+static bool is_shared(const struct tw_builder *b)
+{
+	return b->slices >= b->shared_from;
+}
+
 struct tw_shaper *tw_shaper_new(const struct tw_builder *b, struct tw_trace_out *out)
 {
 	struct tw_shaper *s = tw_mem_zalloc(1, sizeof *s);
@@ -143,7 +151,7 @@ struct tw_shaper *tw_shaper_new(const struct tw_builder *b, struct tw_trace_out 
 	s->encoder = tw_tree_encoder_new();
 	if (!s->relay || !s->encoder || tw_chunker_init(&s->chunker, &s->payload, out) != TW_OK)
 		return tw_shaper_free(s);
-	if (b->slices >= WORTH_A_THREAD)
+	if (is_shared(b))
 		tw_relay_start(s->relay);
 	return s;
 }
@@ -176,9 +184,9 @@ struct tw_shaper *tw_shaper_free(struct tw_shaper *s)
 	return NULL;
 }
 
-static bool is_long(const struct track *t)
+static bool is_long(const struct tw_shaper *s, const struct track *t)
 {
-	return t->n >= LONG;
+	return t->n >= s->builder->shared_from / LONG_SHARE;
 }
 
 /* Passes a part on.  *ret_passed: the number of parts passed on by then. */
@@ -215,7 +223,7 @@ enum tw_status tw_shaper_nest(struct tw_shaper *s, struct track *t, struct track
 		s->ahead_nest = (struct nest){0};
 		s->ahead = NULL;
 	}
-	if (st == TW_OK && next && is_long(next) && s->builder->slices >= WORTH_A_THREAD)
+	if (st == TW_OK && next && is_long(s, next) && is_shared(s->builder))
 		st = move_ahead(s, next, err);
 	if (!is_ahead)
 		tw_nest_move(ret, t);
@@ -229,7 +237,7 @@ enum tw_status tw_shaper_take(
 
 	s->taken = (struct part){.thread_id = thread_id, .nest = *nest, .ends = true};
 	tw_buf_init(&s->taken.tree, SIZE_MAX / 2);
-	s->taken.chunks = !is_long(nest->track);
+	s->taken.chunks = !is_long(s, nest->track);
 	return s->taken.chunks ? TW_OK : pass_part(s, &chunks, &s->taken.passed, err);
 }
 

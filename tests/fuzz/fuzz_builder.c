@@ -1,19 +1,19 @@
 /*
  * The builder gets arbitrary events, in the order and form of the input: four bytes per event.
- * The result is always a valid trace, and the same for the same events, also with most records in
- * scratch.
+ * The result is always a valid trace, and the same for the same events written by two threads, also
+ * with most records in scratch.
  */
 #include <string.h>
 
 #include "decoder/formats/sink.h"
 #include "decoder/limits.h"
-#include "decoder/trace/builder.h"
+#include "decoder/trace/builder_internal.h"
 #include "fuzz.h"
 #include "oracle/trace_oracle.h"
 #include "tests/fixtures/reported.h"
 #include "tests/fixtures/scratch.h"
 
-enum { STEP = 4, SYMS = 12 };
+enum { STEP = 4, SYMS = 12, SHARED_FROM = 32 };
 
 /* One event; now is the time that has passed. */
 static void tell(struct tw_sink *s, const uint8_t *p, int64_t *now)
@@ -110,6 +110,7 @@ static enum tw_status build(const uint8_t *p, size_t n, const struct tw_limits *
 	enum tw_status st;
 
 	FUZZ_CHECK(b);
+	b->shared_from = SHARED_FROM;
 	if (window_bytes)
 		scratch_begin(&s, b, window_bytes);
 	feed(b, p, n);

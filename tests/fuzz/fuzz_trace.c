@@ -1,16 +1,17 @@
 /*
  * An upload becomes a trace: decoder and builder, whose output is read back and checked for the
- * properties of every trace (trace_oracle.h); in one piece, and split as the last byte selects with
- * most records in scratch.
+ * properties of every trace (trace_oracle.h); in one piece and written by two threads, and split as
+ * the last byte selects with most records in scratch.
  */
 #include "decoder/formats/sink.h"
-#include "decoder/trace/builder.h"
+#include "decoder/trace/builder_internal.h"
 #include "fuzz.h"
 #include "oracle/digest.h"
 #include "oracle/trace_oracle.h"
 #include "tests/fixtures/scratch.h"
 
 enum { MOST_METHODS = 20000 }; /* so that a builder is small */
+enum { SHARED_FROM = 32 };     /* inputs are small */
 
 static enum tw_status push(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
 {
@@ -42,6 +43,8 @@ static enum tw_status make(
 	FUZZ_CHECK(b && t->a);
 	if (window_bytes)
 		scratch_begin(&s, b, window_bytes);
+	else
+		b->shared_from = SHARED_FROM;
 	st = decode(t, tw_builder_sink(b));
 	trace_log_init(log);
 	if (st == TW_OK)
