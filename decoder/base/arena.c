@@ -168,18 +168,29 @@ void *tw_mem_alloc(size_t n, size_t size)
 	return counted(malloc(total ? total : 1), total);
 }
 
-/* Starts at a large page, so that all but the end of it is in large pages. */
-void *tw_mem_alloc_to_fill(size_t bytes)
+/* From large_from on in large pages, as all but the end of it can be: it starts at one. */
+static void *alloc_large(size_t bytes, size_t large_from)
 {
-	void *p;
+	char *p;
 
 	if (bytes < LARGE_PAGE)
 		return tw_mem_alloc(1, bytes);
 	if (refused() || !tw_mem_charge(bytes))
 		return NULL;
 	p = memalign(LARGE_PAGE, bytes);
-	tw_mem_will_fill(p, bytes);
+	if (p)
+		tw_mem_will_fill(p + large_from, bytes - large_from);
 	return counted(p, bytes);
+}
+
+void *tw_mem_alloc_to_fill(size_t bytes)
+{
+	return alloc_large(bytes, 0);
+}
+
+void *tw_mem_alloc_to_grow(size_t bytes)
+{
+	return alloc_large(bytes, LARGE_PAGE);
 }
 
 void *tw_mem_zalloc(size_t n, size_t size)

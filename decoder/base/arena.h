@@ -56,6 +56,9 @@ void tw_mem_free(void *p);
 void tw_mem_will_fill(void *p, size_t bytes);
 /* A block that will be filled from its start, in large pages. */
 void *tw_mem_alloc_to_fill(size_t bytes) __attribute__((alloc_size(1)));
+/* A block that is filled from its start, perhaps only a small part of it: in large pages after the
+ * first 2 MiB. */
+void *tw_mem_alloc_to_grow(size_t bytes) __attribute__((alloc_size(1)));
 /* The size nearest to `bytes` at which all of a block can be in large pages; `bytes` if that is
  * less than one. */
 size_t tw_mem_fill_pages(size_t bytes);

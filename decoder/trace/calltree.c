@@ -106,6 +106,23 @@ struct tw_tree_builder *tw_tree_builder_new(uint64_t max_nodes)
 	return b;
 }
 
+bool tw_tree_builder_reserve(struct tw_tree_builder *b, uint64_t nodes)
+{
+	const uint32_t cap = (uint32_t)(nodes < b->max_nodes ? nodes : b->max_nodes);
+	struct grown *space;
+
+	if (cap <= b->cap)
+		return true;
+	space = tw_mem_alloc_to_grow(cap * sizeof *space);
+	if (!space)
+		return false;
+	space[0] = b->nodes[0];
+	tw_mem_free(b->nodes);
+	b->nodes = space;
+	b->cap = cap;
+	return true;
+}
+
 struct tw_tree_builder *tw_tree_builder_free(struct tw_tree_builder *b)
 {
 	if (!b)
@@ -166,25 +183,18 @@ static bool rehash(struct tw_tree_builder *b)
 	return true;
 }
 
+/* Resizes an array with an element per node, if there is one. */
 static bool resize(void **p, uint32_t cap, size_t size)
 {
-	void *q = tw_mem_resize(*p, cap, size);
+	void *q;
 
+	if (!*p)
+		return true;
+	q = tw_mem_resize(*p, cap, size);
 	tw_mem_will_fill(q, cap * size);
 	if (q)
 		*p = q;
 	return q != NULL;
-}
-
-/* Resizes an array parallel to the nodes; new elements are zero. */
-static bool resize_zeros(void **p, uint32_t from, uint32_t cap, size_t size)
-{
-	if (!*p)
-		return true;
-	if (!resize(p, cap, size))
-		return false;
-	memset((char *)*p + from * size, 0, (cap - from) * size);
-	return true;
 }
 
 static uint32_t next_cap(const struct tw_tree_builder *b)
@@ -201,9 +211,8 @@ static bool make_room(struct tw_tree_builder *b)
 		uint32_t cap = next_cap(b);
 
 		if (!resize((void **)&b->nodes, cap, sizeof *b->nodes) ||
-		        !resize_zeros(
-		                (void **)&b->cpu_plus_1, b->cap, cap, sizeof *b->cpu_plus_1) ||
-		        !resize_zeros((void **)&b->count_high, b->cap, cap, sizeof *b->count_high))
+		        !resize((void **)&b->cpu_plus_1, cap, sizeof *b->cpu_plus_1) ||
+		        !resize((void **)&b->count_high, cap, sizeof *b->count_high))
 			return false;
 		b->cap = cap;
 	}
@@ -245,6 +254,10 @@ static uint32_t new_child(struct tw_tree_builder *b, uint32_t parent, uint32_t m
 	uint32_t node = b->n++;
 
 	b->nodes[node] = (struct grown){.method = method, .parent = parent};
+	if (b->cpu_plus_1)
+		b->cpu_plus_1[node] = 0;
+	if (b->count_high)
+		b->count_high[node] = 0;
 	if (last && !p->several) {
 		uint32_t other = b->nodes[last].follower;
 
@@ -312,12 +325,22 @@ static uint32_t enter(struct tw_tree_builder *b, uint32_t depth, uint32_t method
 	return node;
 }
 
+/* An array parallel to the nodes, 0 for those so far: the rest may never be touched. */
+static void *zeros(const struct tw_tree_builder *b, size_t size)
+{
+	void *p = tw_mem_alloc(b->cap, size);
+
+	if (p)
+		memset(p, 0, b->n * size);
+	return p;
+}
+
 static void add_cpu(struct tw_tree_builder *b, uint32_t node, int64_t cpu_ns)
 {
 	if (cpu_ns < 0)
 		return;
 	if (!b->cpu_plus_1)
-		b->cpu_plus_1 = tw_mem_zalloc(b->cap, sizeof *b->cpu_plus_1);
+		b->cpu_plus_1 = zeros(b, sizeof *b->cpu_plus_1);
 	if (b->cpu_plus_1)
 		b->cpu_plus_1[node] =
 		        tw_sum_ns(b->cpu_plus_1[node] ? b->cpu_plus_1[node] : 1, cpu_ns);
@@ -347,7 +370,7 @@ static void add_count(struct tw_tree_builder *b, uint32_t node, uint64_t count)
 
 	b->nodes[node].count = (uint32_t)sum;
 	if (sum >> 32 && !b->count_high)
-		b->count_high = tw_mem_zalloc(b->cap, sizeof *b->count_high);
+		b->count_high = zeros(b, sizeof *b->count_high);
 	if (b->count_high)
 		b->count_high[node] = (uint32_t)(sum >> 32);
 	else if (sum >> 32)

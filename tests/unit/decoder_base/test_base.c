@@ -252,6 +252,10 @@ static void test_filled_pages(void **state)
 	p = tw_mem_alloc_to_fill(3 * LARGE);
 	assert_int_equal((uintptr_t)p % LARGE, 0);
 	tw_mem_free(p);
+	p = tw_mem_alloc_to_grow(3 * LARGE);
+	assert_int_equal((uintptr_t)p % LARGE, 0);
+	memset(p, 1, LARGE + 1);
+	tw_mem_free(p);
 }
 
 static void check_growing(struct tw_arena *a)

@@ -293,6 +293,50 @@ static struct tw_tree make_tree(struct tw_arena *a)
 	return t;
 }
 
+/* Adds calls with two calls each, on `levels` levels. */
+static enum tw_status add_pairs(struct tw_tree_builder *b, unsigned levels)
+{
+	enum tw_status st = TW_OK;
+
+	for (uint32_t leaf = 0; leaf < 1u << levels; leaf++)
+		for (unsigned below = leaf ? (unsigned)__builtin_ctz(leaf) + 1 : levels; below--;) {
+			const struct tw_slice call = {.cpu_ns = -1,
+			        .method = leaf >> below & 1,
+			        .depth = levels - 1 - below};
+
+			if (st == TW_OK)
+				st = tw_tree_builder_add(b, &call, 1);
+		}
+	return st;
+}
+
+/* Needs no memory for nodes that it made space for.  Only the node with a CPU time has one. */
+static void test_reserved_nodes(void **state)
+{
+	enum { LEVELS = 15, NODES = (2 << LEVELS) - 1 };
+	const struct tw_slice timed = {.cpu_ns = 7, .method = 2};
+	struct tw_arena *a = tw_arena_new(16 << 20);
+	struct tw_tree_builder *b = tw_tree_builder_new(UINT32_MAX);
+	struct tw_tree t;
+
+	(void)state;
+	assert_true(tw_tree_builder_reserve(b, 2 * NODES));
+	tw_mem_fail_at(1);
+	assert_int_equal(add_pairs(b, LEVELS), TW_OK);
+	assert_true(tw_tree_builder_reserve(b, NODES));
+	assert_false(tw_tree_builder_reserve(b, 3 * NODES));
+	tw_mem_fail_at(0);
+	assert_int_equal(tw_tree_builder_nodes(b), NODES);
+	tw_tree_builder_reset(b, UINT32_MAX);
+	assert_int_equal(tw_tree_builder_add(b, &timed, 1), TW_OK);
+	assert_int_equal(add_pairs(b, LEVELS + 1), TW_OK);
+	assert_int_equal(tw_tree_builder_finish(b, a, &t), TW_OK);
+	for (uint32_t i = 1; i < t.n; i++)
+		assert_int_equal(t.nodes[i].cpu_ns, t.nodes[i].method == 2 ? 7 : -1);
+	tw_tree_builder_free(b);
+	tw_arena_free(a);
+}
+
 static void check_tree(const char *hex, const struct tw_tree *want, struct tw_arena *a)
 {
 	uint8_t bytes[128];
@@ -384,6 +428,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_document),
         cmocka_unit_test(test_past_end),
         cmocka_unit_test(test_tree),
+        cmocka_unit_test(test_reserved_nodes),
         cmocka_unit_test(test_wide_nodes),
 };
 
