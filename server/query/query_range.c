@@ -35,10 +35,14 @@
 #include "decoder/trace/running.h"
 #include "server/base/thread/parallel.h"
 
+/* Of a thread: for the tree of more, space is made before it is built. */
+enum { FEW_CALLS = 1 << 12 };
+
 struct lane {
 	uint32_t thread_id;
 	const struct tw_chunk_row *rows; /* NULL: the tree is read as stored */
 	uint32_t n;                      /* chunks; for a stored tree, only orders the work */
+	uint64_t nodes;                  /* the tree has hardly more; 0: few or unknown */
 	uint32_t first_part, n_parts;
 	_Atomic uint32_t left; /* parts that are not done */
 	const struct tw_running *running;
@@ -234,9 +238,36 @@ static enum tw_status read_stored(struct worker *h, struct lane *l, struct tw_er
 	return st;
 }
 
+/* About as many calls as the chunk has in the range. */
+static uint64_t calls_within(const struct tw_selection *sel, const struct tw_chunk_info *c)
+{
+	const int64_t from_ns = sel->from_ns > c->start_ns ? sel->from_ns : c->start_ns;
+	const int64_t to_ns = least(sel->to_ns, c->end_ns);
+
+	if (to_ns - from_ns >= c->end_ns - c->start_ns)
+		return c->slices;
+	return to_ns < from_ns ? 0
+	                       : (uint64_t)((double)c->slices * (double)(to_ns - from_ns) /
+	                                    (double)(c->end_ns - c->start_ns));
+}
+
+/* A tree has at most one node per call, and hardly more than l->nodes.  The first part's tree
+ * takes the nodes of the lane's others. */
+static bool reserve_nodes(const struct scan *s, const struct part *p)
+{
+	const struct lane *l = p->lane;
+	const uint32_t end = p->first == 0 ? l->n : p->end;
+	uint64_t calls = 1;
+
+	for (uint32_t i = p->first; i < end; i++)
+		calls += calls_within(s->query->sel, &l->rows[i].info);
+	return tw_tree_builder_reserve(p->tree, calls < l->nodes ? calls : l->nodes);
+}
+
 static enum tw_status scan_part(struct worker *h, struct part *p, struct tw_err *err)
 {
-	const struct tw_selection *sel = h->scan->query->sel;
+	struct scan *s = h->scan;
+	const struct tw_selection *sel = s->query->sel;
 	struct tw_range_walk w = {sel->from_ns, sel->to_ns, 0};
 	enum tw_status st = TW_OK;
 	uint32_t i = p->first;
@@ -244,16 +275,16 @@ static enum tw_status scan_part(struct worker *h, struct part *p, struct tw_err 
 	if (!p->lane->rows) {
 		st = read_stored(h, p->lane, err);
 		if (st == TW_OK && sel->ranged)
-			check_deadline(h->scan);
+			check_deadline(s);
 		return st;
 	}
 	p->tree = tw_tree_builder_new(UINT32_MAX);
-	if (!p->tree)
+	if (!p->tree || !reserve_nodes(s, p))
 		return tw_oom(err);
-	for (; st == TW_OK && i < p->end && !atomic_load(&h->scan->stop); i++) {
+	for (; st == TW_OK && i < p->end && !atomic_load(&s->stop); i++) {
 		st = scan_chunk(h, p, i, &w, err);
 		if (st == TW_OK)
-			check_deadline(h->scan);
+			check_deadline(s);
 	}
 	p->complete = i == p->end;
 	return st;
@@ -423,6 +454,14 @@ static bool contains(const struct tw_selection *sel, const struct tw_thread_info
 	return t->start_ns >= sel->from_ns && t->end_ns < sel->to_ns;
 }
 
+/* A tree that lacks call paths may have had twice as many. */
+static uint64_t stored_nodes(const struct scan *s, const struct tw_thread_info *t, bool complete)
+{
+	const uint64_t n = tw_trace_file_tree_nodes(s->query->file, t->thread_id);
+
+	return complete ? n : 2 * n;
+}
+
 static enum tw_status open_lanes(struct scan *s, uint64_t *ret_chunks, struct tw_err *err)
 {
 	const struct tw_selection *sel = s->query->sel;
@@ -449,6 +488,8 @@ static enum tw_status open_lanes(struct scan *s, uint64_t *ret_chunks, struct tw
 		if (sel->ranged && !(complete && contains(sel, &t[i])))
 			st = tw_range_chunks(
 			        s->query->file, t[i].thread_id, &w, &l->rows, &l->n, err);
+		if (st == TW_OK && l->rows && t[i].slices > FEW_CALLS)
+			l->nodes = stored_nodes(s, &t[i], complete);
 		if (st == TW_OK && l->n) {
 			*ret_chunks += l->n;
 			s->n_lanes++;

@@ -162,6 +162,8 @@ enum tw_status tw_trace_file_chunk(struct tw_trace_file *f, const struct tw_chun
 enum { TW_SUMMARY_THREAD_ID = 0 };
 enum tw_status tw_trace_file_tree(struct tw_trace_file *f, uint32_t thread_id, struct tw_arena *a,
         struct tw_tree *ret, struct tw_err *err) TW_MUST_USE;
+/* The number of nodes of a tree as stored; 0: unknown. */
+uint32_t tw_trace_file_tree_nodes(struct tw_trace_file *f, uint32_t thread_id);
 /* Appends the stored zstd frame of one tree to *out, without the inlined calls. */
 enum tw_status tw_trace_file_tree_raw(struct tw_trace_file *f, uint32_t thread_id,
         struct tw_buf *out, struct tw_err *err) TW_MUST_USE;

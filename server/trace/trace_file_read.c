@@ -898,6 +898,18 @@ static enum tw_status find_tree(
 	                   : st;
 }
 
+uint32_t tw_trace_file_tree_nodes(struct tw_trace_file *f, uint32_t thread_id)
+{
+	sqlite3_stmt *s = NULL;
+	uint32_t n = 0;
+
+	if (find_row(f, "SELECT nodes FROM trace_tree WHERE thread_id=?", thread_id, &s,
+	            "no such thread", NULL) == TW_OK)
+		n = (uint32_t)sqlite3_column_int64(s, 0);
+	tw_trace_file_statement_done(f, s);
+	return n;
+}
+
 enum tw_status tw_trace_file_tree_raw(
         struct tw_trace_file *f, uint32_t thread_id, struct tw_buf *out, struct tw_err *err)
 {

@@ -164,6 +164,8 @@ static uint64_t sum_of(struct tw_trace_file *f)
 	for (uint32_t i = 0; i < n; i++)
 		sum = sum * 31 + c[i].stored_bytes + (uint64_t)c[i].info.end_ns;
 	assert_int_equal(tw_trace_file_tree(f, 1, a, &t, NULL), TW_OK);
+	assert_int_equal(tw_trace_file_tree_nodes(f, 1), t.n);
+	assert_int_equal(tw_trace_file_tree_nodes(f, 99), 0);
 	for (uint32_t i = 0; i < t.n; i++)
 		sum = sum * 31 + t.nodes[i].method;
 	assert_int_equal(tw_trace_file_note_counts(f, notes, NULL), TW_OK);
