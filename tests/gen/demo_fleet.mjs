@@ -3,7 +3,7 @@
  * one method got slower and one is new; first launches, of which one has 100,000 calls on 20 threads; and reports of
  * apps that stopped responding, one with 60 threads. Then the server is asked to look for regressions.
  *
- *   node tests/gen/demo_fleet.mjs URL KEY       the key's scope is write
+ *   node tests/gen/demo_fleet.mjs URL KEY [CLONE]       the key's scope is write; with a clone (demo_repository.mjs): admin
  *
  * Numbers come from a seed, so each run sends the same but for its days.
  */
@@ -91,9 +91,14 @@ async function sent(url, key, n, [body, of]) {
 	}
 }
 
-const [url, key] = process.argv.slice(2);
+const [url, key, clone] = process.argv.slice(2);
 const ask = async (target, method = 'GET', body = undefined) => (await fetch(url + target, { method, body, headers: { Authorization: `Bearer ${key}` } })).json();
 const now = Date.now();
+if (clone) {
+	const repository = { name: clone, packages: ['com.acme.shop.', 'com.shop.'], roots: ['app/src/main/java'], refs: ['v{version}'], clone };
+	const set = await ask('/api/v1/source/repositories', 'PUT', JSON.stringify({ repositories: [repository] }));
+	if (set.error) throw new Error(set.error.message);
+}
 const all = [...traces(now)];
 const left = all.entries();
 await Promise.all(Array.from({ length: AT_ONCE }, async () => { for (const [n, one] of left) await sent(url, key, n, one); }));

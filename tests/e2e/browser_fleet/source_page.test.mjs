@@ -142,6 +142,17 @@ for (const [scheme, width] of [['light', 1280], ['dark', 1920]])
 		await done(page, t);
 	});
 
+test('without a link template the file leads to the page that sets it', async (t) => {
+	const { json } = await server.get('/api/v1/source/repositories');
+	const put = (link) => server.ask('PUT', '/api/v1/source/repositories', { key: server.admin, body: JSON.stringify({ repositories: json.repositories.map((r) => ({ ...r, link })) }) });
+	assert.equal((await put('')).status, 200);
+	const page = await open(`/fleet/methods?${new URLSearchParams({ method: LOAD, version_name: '8.3.1' })}`);
+	await page.locator('[aria-label=Source]', { hasText: `${FILE}:4-7` }).getByRole('link', { name: 'Set a link to this file' }).click();
+	await page.waitForSelector('tr[data-repository=app]');
+	assert.equal((await put(json.repositories[0].link)).status, 200);
+	await done(page, t);
+});
+
 test('who may only look sees repositories and no way to change them', async (t) => {
 	const page = await open('/source');
 	await page.waitForSelector('tr[data-repository=app]');

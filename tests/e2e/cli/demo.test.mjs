@@ -1,16 +1,19 @@
 /*
- * demo.test.mjs - the demo's fleet shows the version that became slower, the methods that cause it, and the deadlock.
+ * demo.test.mjs - the demo's fleet shows the version that became slower, the methods that cause it, their
+ * owners and commits, and the deadlock.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { root, startServer, until } from '../server.mjs';
+import { newFolder, root, startServer, until } from '../server.mjs';
 
 test('the demo has a regression to find, and a deadlock', { timeout: 900_000 }, async (t) => {
-	const s = await startServer(t);
-	const said = execFileSync('node', [path.join(root, 'tests/gen/demo_fleet.mjs'), s.url, s.write], { encoding: 'utf8' });
+	const clones = newFolder(t, 'tracewell-demo-');
+	const s = await startServer(t, { args: ['--repositories', clones] });
+	execFileSync('node', [path.join(root, 'tests/gen/demo_repository.mjs'), path.join(clones, 'test/shop')]);
+	const said = execFileSync('node', [path.join(root, 'tests/gen/demo_fleet.mjs'), s.url, s.admin, 'shop'], { encoding: 'utf8' });
 	assert.equal(Number(said), 276);
 	const traces = await until(async () => { // of ANRs it does not wait itself
 		const all = (await s.get('/api/v1/traces?limit=500')).json.traces;
@@ -30,6 +33,11 @@ test('the demo has a regression to find, and a deadlock', { timeout: 900_000 }, 
 	const compared = (await s.get('/api/v1/fleet/compare?a=8.3.0&b=8.4.0&scenario=cold_start&format=markdown')).text;
 	assert.match(compared, /JsonParser\.parse .*\| yes \|/);
 	assert.match(compared, /weighted by A's mix of scenarios and device classes/, 'by device classes, which are known');
+	for (const [method, owner, author] of [['com.acme.shop.data.JsonParser.parse', '@acme/data', 'Jonas Weber'], ['com.acme.shop.ads.Ads.warmUp', '@acme/growth', 'Ana Lima']]) {
+		const { json } = await s.get(`/api/v1/source/blame?method=${method}&app=com.acme.shop&base=8.3.0&head=8.4.0`);
+		assert.deepEqual([json.found, json.owners[0].names, json.commits.map((c) => c.author)], [true, [owner], [author]], JSON.stringify(json));
+	}
+	assert.equal((await s.get('/api/v1/source?method=com.shop.Cart.total&version=8.4.0')).json.owners[0].names[0], '@acme/checkout', 'the deadlock\'s');
 	await until(async () => (await s.get('/api/v1/anr/groups')).json.groups.find((g) => g.kind === 'deadlock'), 'a group of deadlocks');
 	const anr = traces.find((x) => x.meta.scenario === 'anr' && x.summary.threads >= 60);
 	assert.ok(anr, 'an ANR with 60 threads');

@@ -24,7 +24,7 @@ export function Out({ to, children }: { to: string | null | undefined; children:
 /** File, lines and owners, or why not. */
 export function SourceFacts({ v }: { v: Source }) {
 	return <>
-		{v.path && <p class="anywhere"><Out to={v.link}><span class="mono">{v.path}{numbersOf(v)}</span></Out>{!v.found && <span class="quiet">{' '}{tr('from package and class, not verified')}</span>}</p>}
+		{v.path && <p class="anywhere"><Out to={v.link}><span class="mono">{v.path}{numbersOf(v)}</span></Out>{!v.found && <span class="quiet">{' '}{tr('from package and class, not verified')}</span>}{v.found && !v.link && !v.reason && <>{' · '}<a href={link('/source')}>{tr('Set a link to this file')}</a></>}</p>}
 		{v.note && <p class="quiet">{tr('Approximate: {note}.', { note: serverText(v.note) })}</p>}
 		{namesOf(v) && <p>{tr.rich('Owned by {v} {owners_file}', { v: <strong>{namesOf(v)}</strong>, owners_file: <span class="quiet">{tr('by {owners_file}', { owners_file: v.owners_file })}</span> })}</p>}
 		{v.owners_error && <p class="quiet">{tr('Owners unknown: {owners_why}.', { owners_why: serverText(v.owners_error) })}</p>}

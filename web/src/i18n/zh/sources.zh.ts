@@ -2,6 +2,7 @@
 import type { Fits } from '../language';
 
 const zh = {
+	'Set a link to this file': '设置指向此文件的链接',
 	'from package and class, not verified': '根据包名和类名推断，未验证',
 	'Approximate: {note}.': '近似：{note}。',
 	'Owned by {v} {owners_file}': '所有者：{v} {owners_file}',
