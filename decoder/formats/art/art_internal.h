@@ -195,6 +195,8 @@ enum tw_status tw_art_text_emit(struct tw_art *s, struct tw_err *err);
 bool tw_art_table_init(struct tw_art *s);
 /* NULL: at the limit (reported as a repair), or out of memory (s->no_memory). */
 struct tw_art_thread *tw_art_find_thread(struct tw_art *s, uint32_t tid, uint64_t offset);
+/* NULL: it has no record so far. */
+struct tw_art_thread *tw_art_known_thread(struct tw_art *s, uint32_t tid);
 static inline struct tw_art_thread *tw_art_thread_of(
         struct tw_art *s, uint32_t tid, uint64_t offset)
 {

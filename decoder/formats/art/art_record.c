@@ -100,6 +100,9 @@ static enum tw_status read_record(
 	return tw_art_event(s, t, &call, err);
 }
 
+/* A single record is read and passed on in less time by itself. */
+enum { LEAST_RUN = 2 };
+
 /* The times of the records. */
 enum times { TIMES_WALL, TIMES_CPU, TIMES_BOTH };
 
@@ -120,9 +123,9 @@ static uint64_t least_reading(uint32_t last, int64_t high, int64_t last_ns)
 }
 
 /* read_run for records with these times. */
-static inline size_t read_run_of(struct tw_art *s, const uint8_t *p, size_t n, enum times times)
+static inline size_t read_run_of(
+        struct tw_art *s, struct tw_art_thread *t, const uint8_t *p, size_t n, enum times times)
 {
-	struct tw_art_thread *t = s->last_thread;
 	const struct tw_art_thread was = *t;
 	const size_t bytes = s->record_bytes;
 	const bool has_wall = times != TIMES_CPU;
@@ -150,7 +153,7 @@ static inline size_t read_run_of(struct tw_art *s, const uint8_t *p, size_t n, e
 			s->edge_ns[i] = (was.high_wall + next_wall) * 1000;
 		s->edge_syms_2[i] = known->sym << 1 | (word & 1);
 	}
-	if (i == 0)
+	if (i < LEAST_RUN)
 		return 0;
 	t->last_ns = (has_wall ? s->edge_ns : s->edge_cpu_ns)[i - 1];
 	if (has_wall)
@@ -162,32 +165,35 @@ static inline size_t read_run_of(struct tw_art *s, const uint8_t *p, size_t n, e
 	return i;
 }
 
-/* Reads and passes on the leading records that need no special case, as nearly all: of the thread
- * of the record before them, of methods in use, with times that do not fall.  *ret_used: their
+/* Reads and passes on the leading records that need no special case, as nearly all: several of one
+ * thread, of methods in use, with times that do not fall.  There is one at least.  *ret_used: their
  * bytes. */
 static enum tw_status read_run(struct tw_art *s, const uint8_t *p, size_t n, uint64_t offset,
         size_t *ret_used, struct tw_err *err)
 {
-	const struct tw_art_thread *t = s->last_thread;
 	const enum times times = times_of(s);
+	struct tw_art_thread *t;
 	struct tw_edge_batch run = {.ts_ns = times == TIMES_CPU ? s->edge_cpu_ns : s->edge_ns,
 	        .cpu_ns = times == TIMES_WALL ? NULL : s->edge_cpu_ns,
 	        .syms_2 = s->edge_syms_2,
-	        .n = n / s->record_bytes < TW_ART_BATCH ? n / s->record_bytes : TW_ART_BATCH,
+	        .n = n < TW_ART_BATCH * s->record_bytes ? n / s->record_bytes : TW_ART_BATCH,
 	        .record_bytes = (uint32_t)s->record_bytes,
 	        .offset = offset,
 	        .end_dur_ns = s->unit_ns};
 
 	*ret_used = 0;
-	if (!t || !t->seen || !t->track || s->version == 1 || s->n_examined < TW_ART_GAPS)
+	if (s->version == 1 || s->n_examined < TW_ART_GAPS)
+		return TW_OK;
+	t = tw_art_known_thread(s, tw_u16le(p));
+	if (!t || !t->seen || !t->track)
 		return TW_OK;
 	run.track = t->track;
 	if (times == TIMES_BOTH)
-		run.n = read_run_of(s, p, run.n, TIMES_BOTH);
+		run.n = read_run_of(s, t, p, run.n, TIMES_BOTH);
 	else if (times == TIMES_CPU)
-		run.n = read_run_of(s, p, run.n, TIMES_CPU);
+		run.n = read_run_of(s, t, p, run.n, TIMES_CPU);
 	else
-		run.n = read_run_of(s, p, run.n, TIMES_WALL);
+		run.n = read_run_of(s, t, p, run.n, TIMES_WALL);
 	s->events += run.n;
 	s->records += run.n;
 	*ret_used = run.n * s->record_bytes;
@@ -203,11 +209,11 @@ static enum tw_status read_records(struct tw_art *s, const uint8_t *p, size_t n,
 	size_t used;
 
 	while (st == TW_OK && n - at >= s->record_bytes && !(in_stream && tw_u16le(p + at) == 0)) {
-		st = read_record(s, p + at, s->offset + at, err);
-		at += s->record_bytes;
-		if (st != TW_OK)
-			continue;
 		st = read_run(s, p + at, n - at, s->offset + at, &used, err);
+		if (used == 0) {
+			st = read_record(s, p + at, s->offset + at, err);
+			used = s->record_bytes;
+		}
 		at += used;
 	}
 	*ret_used = at;

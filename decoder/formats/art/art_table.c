@@ -60,7 +60,7 @@ static struct tw_art_thread *add_thread(
 	return *slot = t;
 }
 
-struct tw_art_thread *tw_art_find_thread(struct tw_art *s, uint32_t tid, uint64_t offset)
+static struct tw_art_thread **thread_slot(const struct tw_art *s, uint32_t tid)
 {
 	uint32_t mask = s->n_thread_slots - 1;
 	/* few, and emitted in table order: so the hash has no salt */
@@ -68,9 +68,25 @@ struct tw_art_thread *tw_art_find_thread(struct tw_art *s, uint32_t tid, uint64_
 
 	while (s->threads[at] && s->threads[at]->tid != tid)
 		at = (at + 1) & mask;
-	if (!s->threads[at] && !add_thread(s, &s->threads[at], tid, offset))
+	return &s->threads[at];
+}
+
+struct tw_art_thread *tw_art_known_thread(struct tw_art *s, uint32_t tid)
+{
+	struct tw_art_thread *t = s->last_thread;
+
+	if (!t || t->tid != tid)
+		t = *thread_slot(s, tid);
+	return t ? (s->last_thread = t) : NULL;
+}
+
+struct tw_art_thread *tw_art_find_thread(struct tw_art *s, uint32_t tid, uint64_t offset)
+{
+	struct tw_art_thread **slot = thread_slot(s, tid);
+
+	if (!*slot && !add_thread(s, slot, tid, offset))
 		return NULL;
-	return s->last_thread = s->threads[at];
+	return s->last_thread = *slot;
 }
 
 /* --- methods --- */
