@@ -75,22 +75,25 @@ static inline void set_open(struct open *o, const struct track *t, uint64_t i, i
 
 /* Returns the number of records that were not moved: 0 unless the last of these overlaps another
  * without nesting, too many calls contain it, or memory ran out.  A call that leaves the stack is
- * placed after the unread records and the calls that remain on the stack. */
-static inline uint64_t move(struct mover *m, const struct track *t, enum tw_status *ret)
+ * placed after the unread records and the calls that remain on the stack.  The track is passed by
+ * value: otherwise the compiler would have to assume that moving a record changes it. */
+static inline uint64_t move(struct mover *m, const struct track t, enum tw_status *ret)
 {
+	uint16_t *const depths = m->depths;
+	uint64_t *const by_bits = t.by_bits;
 	struct open *top = m->open;
 	uint64_t depth = 0;
-	uint64_t left = t->n;
+	uint64_t left = t.n;
 
 	*ret = TW_OK;
 	for (; left > 0; left--) {
-		const struct call c = tw_record_call(&t->records, left - 1);
+		const struct call c = tw_record_call(&t.records, left - 1);
 		int64_t next_ns = INT64_MAX; /* begin of the call after it */
 
 		for (; top->start_ns > c.start_ns; top--) {
 			next_ns = top->start_ns;
-			put(t, left + --depth, top);
-			m->depths[left + depth] = (uint16_t)depth;
+			put(&t, left + --depth, top);
+			depths[left + depth] = (uint16_t)depth;
 		}
 		if (c.start_ns + c.dur_ns > next_ns)
 			break;
@@ -102,12 +105,12 @@ static inline uint64_t move(struct mover *m, const struct track *t, enum tw_stat
 			}
 			top = m->open + depth - 1;
 		}
-		set_open(++top, t, left - 1, c.start_ns);
-		t->by_bits[tw_duration_bits(c.dur_ns)]++;
+		set_open(++top, &t, left - 1, c.start_ns);
+		by_bits[tw_duration_bits(c.dur_ns)]++;
 	}
 	for (; depth > 0; top--) {
-		put(t, left + --depth, top);
-		m->depths[left + depth] = (uint16_t)depth;
+		put(&t, left + --depth, top);
+		depths[left + depth] = (uint16_t)depth;
 	}
 	return left;
 }
@@ -123,10 +126,10 @@ static uint64_t move_to_pre_order(struct mover *m, enum tw_status *ret)
 	}
 	m->open[0].start_ns = INT64_MIN;
 	if (m->track->records.cpu)
-		return move(m, m->track, ret);
+		return move(m, *m->track, ret);
 	without_cpu = *m->track;
 	without_cpu.records.cpu = NULL; /* compiled to a shorter loop */
-	return move(m, &without_cpu, ret);
+	return move(m, without_cpu, ret);
 }
 
 /* Undoes move_to_pre_order. */
