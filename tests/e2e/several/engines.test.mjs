@@ -1,6 +1,6 @@
 /*
  * engines.test.mjs - SQLite and PostgreSQL answer alike: two servers with the same traces, lists with filters drawn by
- * lot, their pages, totals and facets.
+ * lot, their pages, totals and facets.  Pages miss no row, and repeat none, while others are inserted and deleted.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -91,7 +91,70 @@ test('two servers with the same traces, one on each engine', { skip }, async (t)
 			assert.deepEqual(other, one, column);
 		}
 	});
+
+	await t.test('pages return each row once while others are inserted and deleted', () => Promise.all(servers.map(async (s, k) => {
+		const sql = (text) => (k ? db.sql(text, 'engines') : s.sql(text));
+		await tracesOnce(s, [...numbers[k].keys()]);
+		await regressionsOnce(s, sql);
+		await auditOnce(s, numbers[k].keys().next().value);
+	})));
 });
+
+/* Reads all pages, with a change after each; those of `permanent` are in them once. */
+async function eachOnce(s, target, member, permanent, change, key = s.read) {
+	const ids = [];
+	for (let cursor = ''; cursor != null; ) {
+		const { json } = await s.get(`${target}&limit=${PAGE}${cursor && `&cursor=${encodeURIComponent(cursor)}`}`, { key });
+		ids.push(...json[member].map(({ id }) => id));
+		cursor = json.next_cursor;
+		await change(ids.at(-1));
+	}
+	assert.deepEqual(ids.filter((id) => permanent.includes(id)).sort(), [...permanent].sort(), target);
+}
+
+/* Deletes the last row of the page if it may, otherwise another; adds one. */
+function replace(mortal, add, remove) {
+	let n = 0;
+	return async (last) => {
+		const id = mortal.includes(last) ? last : mortal[n++ % mortal.length];
+		mortal.splice(mortal.indexOf(id), 1);
+		await remove(id);
+		mortal.push(await add(n));
+	};
+}
+
+async function tracesOnce(s, permanent) {
+	const add = async (n) => (await s.post('/api/v1/traces', sampleTrace(3 + ((7 * n) % TRACES)), { query: { app: 'mortal' }, headers: { 'Idempotency-Key': `m${Math.random()}` } })).json.id;
+	const mortal = [];
+	for (let n = 0; n < 2 * PAGE; n++) mortal.push((await s.decoded(await add(n))).id);
+	const change = replace(mortal, add, (id) => s.ask('DELETE', `/api/v1/traces/${id}`));
+	for (const query of ['sort=created&order=desc', 'sort=created&order=asc', 'sort=slices&order=desc', 'sort=duration&order=asc', 'sort=bytes&order=desc']) await eachOnce(s, `/api/v1/traces?${query}`, 'traces', permanent, change);
+	const found = (await s.get('/api/v1/traces?q=o&limit=500')).json.traces.map(({ id }) => id).filter((id) => permanent.includes(id));
+	await eachOnce(s, '/api/v1/traces?q=o', 'traces', found, change);
+}
+
+/* Many have the same day, change and time. */
+async function regressionsOnce(s, sql) {
+	const p = sql('SELECT min(project_id) FROM trace');
+	let sum = 0;
+	const add = (kind, many) => {
+		const all = Array.from({ length: many }, () => [`01REG${kind}${String((sum * 7919) % 100003).padStart(20, '0')}`, sum++]);
+		sql(`INSERT INTO regression(project_id,regression_id,app,scenario,method,descriptor,base,head,day,percent,before_ns,after_ns,change_ppm,low_ppm,high_ppm,score_milli,n_before,n_after,before_trace,after_trace,status,first_ms,last_ms)
+			VALUES ${all.map(([id, n]) => `('${p}','${id}','shop','start','m${n}','','1','2',${20000 + (n % 3)},95,1000,${2000 + (n % 2)},500000,300000,700000,9000,50,50,'','',0,1,${started(n % 3)})`)}`);
+		return all.map(([id]) => id);
+	};
+	const [permanent, mortal] = [add('P', 4 * PAGE), add('M', 2 * PAGE)];
+	const change = replace(mortal, () => add('M', 1)[0], (id) => sql(`DELETE FROM regression WHERE regression_id='${id}'`));
+	for (const [target, member] of [['regressions?status=all', 'regressions'], ['inbox?state=all', 'items']]) await eachOnce(s, `/api/v1/${target}`, member, permanent, change);
+}
+
+/* Nothing deletes entries but their age. */
+async function auditOnce(s, id) {
+	const edit = () => s.ask('PATCH', `/api/v1/traces/${id}`, { key: s.write, body: JSON.stringify({ title: `${Math.random()}` }) });
+	for (let n = 0; n < 2 * PAGE; n++) await edit();
+	const before = (await s.get('/api/v1/audit?limit=500', { key: s.admin })).json.entries.map((entry) => entry.id);
+	await eachOnce(s, '/api/v1/audit?', 'entries', before, edit, s.admin);
+}
 
 /* The traces' numbers by id.  Each has another number of calls, so that orders do not depend on ids. */
 async function fill(s) {
