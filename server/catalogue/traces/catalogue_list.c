@@ -533,14 +533,31 @@ enum tw_status tw_catalogue_traces(struct tw_catalogue *c, const char *project_i
  * their labels longer. */
 #define NEWEST        " ORDER BY created_ms DESC, trace_id DESC LIMIT "
 #define MOST_FREQUENT " GROUP BY 1 ORDER BY n DESC, 1 LIMIT 200"
-#define COLUMN_FACET  FACET("%s", "%s", "%d")
-#define STATE_FACET   FACET("shown_state", TW_CAT_TRACE_STATE " AS shown_state", "50000")
 /* SQLite would sort the rows to group them, which takes longer than to read and count them.
  * PostgreSQL reads each row of its table. */
-#define FACET(value, column, limit)                                                                \
-	"SELECT " value TW_EITHER(", 1",                                                           \
-	        ", count(*) AS n") " FROM (SELECT " column " FROM trace WHERE project_id=?" NEWEST \
-	TW_EITHER(limit, "20000") ") AS of_newest" TW_EITHER("", MOST_FREQUENT)
+#define COLUMN_FACET                                                                               \
+	"SELECT %s" TW_EITHER(", 1",                                                               \
+	        ", count(*) AS n") " FROM (SELECT %s FROM trace WHERE"                             \
+	                           " project_id=?" NEWEST TW_EITHER("%d",                          \
+	                                   "20000") ") AS of_newest" TW_EITHER("", MOST_FREQUENT)
+/* Counted in indexes, without reading the traces: those that are ready are all but the others. */
+#define NEWEST_STATES NEWEST TW_EITHER("50000", "20000")
+#define OF_NEWEST     "project_id=?1 AND created_ms>=(SELECT ms FROM of_newest)"
+#define OF_STATE(s)                                                                                \
+	"SELECT " s " AS state, count(*) AS n FROM trace WHERE " OF_NEWEST ENDED " AND state=" s   \
+	" UNION ALL "
+#define OTHER_STATES                                                                               \
+	OF_STATE("3")                                                                              \
+	OF_STATE("4")                                                                              \
+	"SELECT claimed, count(*) AS n FROM job JOIN trace USING (project_id, trace_id) "          \
+	"WHERE " OF_NEWEST " AND state=0 GROUP BY claimed"
+#define STATE_FACET                                                                                \
+	"WITH of_newest AS (SELECT count(*) AS n, min(created_ms) AS ms FROM (SELECT created_ms"   \
+	" FROM trace WHERE project_id=?1" NEWEST_STATES                                            \
+	") AS of_times), of_others AS (" OTHER_STATES                                              \
+	") SELECT state, n FROM (SELECT state, n FROM of_others UNION ALL SELECT 2,"               \
+	" n-CAST((SELECT coalesce(sum(n),0) FROM of_others) AS BIGINT) FROM of_newest) AS of_all"  \
+	" WHERE n>0"
 #define TAG_FACET "SELECT tag, count(*) AS n FROM trace_tag WHERE project_id=?" MOST_FREQUENT
 
 #define LABEL_FACET                                                                                \
