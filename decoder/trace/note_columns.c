@@ -131,8 +131,8 @@ static void add_texts(const struct texts *t, struct tw_buf *out)
 	for (uint32_t i = 0; i < t->n; i++) {
 		const struct tw_str text = t->list[i];
 		const bool plain = tw_utf8_is_plain(text);
-		const size_t cap =
-		        (plain ? text.len : text.len * 3) + 1; /* U+FFFD has three bytes */
+		/* U+FFFD has three bytes */
+		const size_t cap = (plain ? text.len : text.len * 3) + 1;
 
 		if (tw_buf_reserve(out, cap) != TW_OK)
 			return;

@@ -248,8 +248,8 @@ void tw_api_sample_metrics(struct tw_periodic *p, void *arg)
 
 	(void)p;
 	tw_buf_init(&out, MAX_METRICS);
-	if (write_metrics(api, &out, &err) ==
-	        TW_OK) /* otherwise leaves a gap: the catalogue is not responding */
+	/* otherwise leaves a gap: the catalogue is not responding */
+	if (write_metrics(api, &out, &err) == TW_OK)
 		tw_metric_history_add(api->history, tw_unix_ms(), tw_buf_str(&out));
 	tw_buf_done(&out);
 }

@@ -367,8 +367,8 @@ static enum tw_status count_attempt(void *arg, const struct tw_throttle_cost *co
 
 static void refund_attempt(void *arg, const struct tw_throttle_cost *cost)
 {
-	(void)tw_catalogue_throttle_back(
-	        arg, cost, NULL); /* on failure one attempt too many is counted */
+	/* on failure one attempt too many is counted */
+	(void)tw_catalogue_throttle_back(arg, cost, NULL);
 }
 
 static bool share_throttle(struct server *s, struct tw_throttle *t, const char *what)
@@ -802,8 +802,8 @@ static int serve(struct tw_arena *a, int argc, char **argv)
 		return TW_EXIT_USAGE;
 	}
 	(void)tw_log_setup(config.log_level, config.log_format);
-	(void)umask(
-	        077); /* data/ contains names of methods and devices: readable by its owner only */
+	/* data/ contains names of methods and devices: readable by its owner only */
+	(void)umask(077);
 	limit_heaps();
 	set_signals(&set);
 	tw_log_sink_open();

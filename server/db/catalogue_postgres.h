@@ -35,7 +35,7 @@ bool tw_postgres_is_migrated(const struct tw_db *db);
 enum tw_status tw_postgres_exclude_servers(struct tw_db *db, struct tw_err *err);
 /* Number of times that a connection of this process was found dead or could not be made. */
 uint64_t tw_postgres_times_lost(void);
-bool tw_postgres_timeout_is_short(
-        void); /* whether tw_catalogue_shorten_timeout is set in this thread */
+/* whether tw_catalogue_shorten_timeout is set in this thread */
+bool tw_postgres_timeout_is_short(void);
 
 #endif

@@ -176,9 +176,8 @@ static int add_conditional(scmp_filter_ctx f, uint64_t self)
 		rc = allow_if(f, SCMP_SYS(newfstatat), bits(3, AT_EMPTY_PATH, AT_EMPTY_PATH));
 	if (rc == 0)
 		rc = allow_if(f, SCMP_SYS(fcntl), equals(1, F_GETFL));
-	if (rc == 0)
-		rc = allow_if(
-		        f, SCMP_SYS(prlimit64), equals(2, 0)); /* allows reading limits only */
+	if (rc == 0) /* reading limits only */
+		rc = allow_if(f, SCMP_SYS(prlimit64), equals(2, 0));
 	if (rc == 0)
 		rc = allow_if(f, SCMP_SYS(tgkill), equals(0, self));
 	return rc;

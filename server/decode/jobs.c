@@ -318,9 +318,8 @@ static void child_ended(struct tw_jobs *j, struct running *r)
 	}
 	if (st == TW_OK)
 		st = tw_run_result(r, &why);
-	if (r->end.death != TW_DEATH_NONE)
-		tw_child_template_end(
-		        &j->children); /* the next child gets another address layout */
+	if (r->end.death != TW_DEATH_NONE) /* the next child gets another address layout */
+		tw_child_template_end(&j->children);
 	if (st == TW_OK)
 		begin_step(j, r, STEP_STORE);
 	else
@@ -430,8 +429,8 @@ static bool claim_and_start(struct tw_jobs *j, int64_t now)
 		return false;
 	}
 	r->job = jobs[0];
-	if (is_running(j,
-	            r)) { /* its lease expired during the job, and this server claimed it again */
+	/* its lease may expire during the job, and this server then claims it again */
+	if (is_running(j, r)) {
 		tw_run_release_slot(r);
 		return false;
 	}
@@ -601,8 +600,8 @@ static void drain(struct tw_jobs *j)
 		(void)unlink(r->out);
 		for (size_t k = 0; k < r->n_group; k++)
 			(void)unlink(r->group[k].out);
-		tw_run_release_slot(
-		        r); /* the next start finds the claim and queues the trace again */
+		/* the next start finds the claim and queues the trace again */
+		tw_run_release_slot(r);
 	}
 	while (j->n_spare)
 		(void)close(j->spare[--j->n_spare]);
@@ -673,9 +672,8 @@ enum tw_status tw_jobs_start(
 	struct tw_jobs *j;
 	enum tw_status st = tw_catalogue_jobs_recover(parts->catalogue, err);
 
-	if (st == TW_OK &&
-	        !tw_catalogue_is_shared(
-	                parts->catalogue)) /* on a shared catalogue files are made durable first */
+	/* on a shared catalogue files are made durable first */
+	if (st == TW_OK && !tw_catalogue_is_shared(parts->catalogue))
 		st = tw_jobs_verify_uploads(parts, err);
 	if (st == TW_OK)
 		st = tw_jobs_clear_spool(parts, err);

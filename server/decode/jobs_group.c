@@ -251,9 +251,8 @@ void tw_group_child_ended(struct tw_jobs *j, struct running *r)
 
 	tw_crash_point("child_done");
 	r->step = STEP_STORE;
-	if (r->end.death != TW_DEATH_NONE)
-		tw_child_template_end(
-		        &j->children); /* the next child gets another address layout */
+	if (r->end.death != TW_DEATH_NONE) /* the next child gets another address layout */
+		tw_child_template_end(&j->children);
 	tw_run_check_leases(j, r->group, n);
 	for (size_t i = 0; i < n; i++) {
 		r->group[i].result = results[i];

@@ -223,8 +223,8 @@ static enum tw_status sweep_own(struct sweep *s, const struct tw_store_file *f, 
 	enum tw_status st;
 
 	tw_blob_drop_begin(s->parts->blobs);
-	st = s->folder->known(
-	        s->parts, f->key, &known, err); /* its row may have been added since */
+	/* its row may have been added since */
+	st = s->folder->known(s->parts, f->key, &known, err);
 	if (st == TW_OK && !known)
 		st = take(s, f->key, err);
 	tw_blob_drop_end(s->parts->blobs);

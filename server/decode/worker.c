@@ -170,8 +170,8 @@ static enum tw_status decode_part(struct job *j, const json_t *part, int fd, str
 	uint64_t bytes = 0;
 	enum tw_status st;
 
-	if (strcmp(name, "anr") ==
-	        0) /* next to a trace, the stacks of an ANR report are not calls */
+	/* next to a trace, the stacks of an ANR report are not calls */
+	if (strcmp(name, "anr") == 0)
 		sink = tw_aside_sink_new(j->arena, sink);
 	d = sink ? tw_decoder_new(j->arena, &j->limits, format, name, sink) : NULL;
 	if (!d)
@@ -498,9 +498,8 @@ static bool send_json(const json_t *o, bool line)
 	size_t len = s ? strlen(s) : 0;
 	bool sent;
 
-	if (len && line)
-		s[len++] =
-		        '\n'; /* replaces the terminator, so that line and newline are one write */
+	if (len && line) /* replaces the terminator, so that line and newline are one write */
+		s[len++] = '\n';
 	sent = len && tw_write_all(ANSWER_FD, s, len);
 	free(s);
 	return sent;

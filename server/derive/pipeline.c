@@ -19,8 +19,8 @@
 enum {
 	STAGES_MAX = 16,
 	CHECK_EVERY_S = 60,
-	HELD_MAX =
-	        64, /* projects per stage; beyond this, the one with the shortest wait is retried */
+	/* projects per stage; beyond this, the one with the shortest wait is retried */
+	HELD_MAX = 64,
 	HELD_MS = 5000,     /* doubled with each failure */
 	HELD_DOUBLINGS = 7, /* about ten minutes */
 	REST_MOST_MS = 2000,
@@ -30,8 +30,8 @@ enum {
 	GATHER_MOST_MS = 800,
 	GATHERED = 16,
 	IDLE_MS = 2000,
-	TEND_MS =
-	        1000, /* between two searches for other work, or for postponed traces, in a round */
+	/* between two searches for other work, or for postponed traces, in a round */
+	TEND_MS = 1000,
 	STEP_MS = 50,
 	TURN_MS = 60 * 1000, /* of a turn that has a deadline */
 	ALL_EVERY_MS = 3600 * 1000

@@ -70,8 +70,8 @@ struct tw_stage {
 	/* The same for work that concerns all projects; NULL: there is none. */
 	enum tw_status (*maintain)(
 	        void *state, const struct tw_turn *t, bool *ret_more, struct tw_err *err);
-	void (*metrics)(
-	        const void *state, struct tw_buf *out); /* NULL: none; accepts a NULL state */
+	/* NULL: none; accepts a NULL state */
+	void (*metrics)(const void *state, struct tw_buf *out);
 };
 
 /* --- for stages --- */

@@ -124,9 +124,9 @@ struct tw_route {
 	                 * caller is known */
 	uint64_t (*max_body)(const struct tw_config *);            /* NULL: a body is refused */
 	enum tw_status (*begin)(struct tw_req *, struct tw_err *); /* may be NULL */
-	enum tw_status (*body)(
-	        struct tw_req *, const void *, size_t, struct tw_err *); /* repeated */
-	enum tw_status (*end)(struct tw_req *, struct tw_err *);         /* must reply */
+	/* repeated */
+	enum tw_status (*body)(struct tw_req *, const void *, size_t, struct tw_err *);
+	enum tw_status (*end)(struct tw_req *, struct tw_err *); /* must reply */
 	/* Instead of max_body, begin, body and end: takes a small JSON object (api/api.h). */
 	enum tw_status (*json)(struct tw_req *, const json_t *body, struct tw_err *);
 	/* Instead of end: for a response about one trace (api/trace/trace_query.h), or about many
@@ -154,8 +154,8 @@ void *tw_req_context(const struct tw_req *r); /* of the server */
 struct tw_arena *tw_req_arena(const struct tw_req *r);
 const struct tw_caller *tw_req_caller(const struct tw_req *r); /* never NULL */
 const struct tw_route *tw_req_route(const struct tw_req *r);
-const char *tw_req_path(
-        const struct tw_req *r, const char *name); /* decoded path segment of the template; NULL */
+/* decoded path segment of the template; NULL */
+const char *tw_req_path(const struct tw_req *r, const char *name);
 /* Calls fn for each query pair in order until one fails. */
 enum tw_status tw_req_each_query(const struct tw_req *r,
         enum tw_status (*fn)(void *arg, const char *name, const char *value, struct tw_err *err),

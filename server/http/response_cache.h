@@ -16,8 +16,8 @@ struct tw_response_cache;
 
 /* max_bytes 0: no cache.  NULL: out of memory. */
 struct tw_response_cache *tw_response_cache_new(uint64_t max_bytes);
-struct tw_response_cache *tw_response_cache_free(
-        struct tw_response_cache *a); /* accepts NULL; returns NULL */
+/* accepts NULL; returns NULL */
+struct tw_response_cache *tw_response_cache_free(struct tw_response_cache *a);
 
 /* Appends a copy; false, with nothing appended: no such entry, or out of memory. */
 bool tw_response_cache_get(struct tw_response_cache *a, const char *key, struct tw_buf *out);

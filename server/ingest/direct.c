@@ -184,8 +184,8 @@ enum tw_status tw_direct_open(
 	enum tw_status st;
 
 	tw_direct_key(d, "", key);
-	st = engine->stat_file(
-	        store, key, &f, err); /* downloads only objects of the declared size */
+	/* downloads only objects of the declared size */
+	st = engine->stat_file(store, key, &f, err);
 	if (st == TW_OK && f.bytes != d->bytes)
 		return tw_fail(err, TW_CHECKSUM,
 		        "the object has %" PRIu64 " bytes instead of the announced %" PRIu64

@@ -78,8 +78,8 @@ static void put_date(struct tw_buf *out, int64_t at_ms)
 
 void tw_mail_write(const struct tw_mail_text *m, struct tw_buf *out)
 {
-	static const char boundary[] =
-	        "=_tracewell_two_forms"; /* "=_" occurs in no line of base64 */
+	/* "=_" occurs in no line of base64 */
+	static const char boundary[] = "=_tracewell_two_forms";
 	const char *host = strchr(m->from, '@');
 
 	tw_buf_printf(out, "From: tracewell <%s>\r\nTo: <%s>\r\n", m->from, m->to);

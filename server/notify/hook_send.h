@@ -20,9 +20,9 @@ enum {
 	TW_SEND_CONNECT_S = 5,
 	TW_SEND_TOTAL_S = 15,
 	TW_SEND_MAIL_S = 60,
-	TW_SEND_REFUSED_S = 5, /* timeout of a mail server's next reply after a refusal, and */
-	TW_SEND_BYE_S =
-	        1, /* after its last one, as the result does not depend on its reply to QUIT */
+	TW_SEND_REFUSED_S = 5, /* timeout of a mail server's next reply after a refusal */
+	/* the same after its last one, as the result does not depend on its reply to QUIT */
+	TW_SEND_BYE_S = 1,
 	TW_SEND_ANSWER_BYTES = 64 << 10,
 	TW_SEND_ERROR_BYTES = 200,
 	TW_SEND_URL_BYTES = 2048

@@ -13,8 +13,8 @@
 struct tw_migrate_seen;
 
 struct tw_migrate_seen *tw_migrate_seen_new(void); /* NULL: out of memory */
-struct tw_migrate_seen *tw_migrate_seen_free(
-        struct tw_migrate_seen *s); /* accepts NULL; returns NULL */
+/* accepts NULL; returns NULL */
+struct tw_migrate_seen *tw_migrate_seen_free(struct tw_migrate_seen *s);
 /* Records file and content: a file without a known SHA-256 is never seen. */
 void tw_migrate_seen_add(struct tw_migrate_seen *s, const struct tw_migrate_file *f);
 bool tw_migrate_seen_has(const struct tw_migrate_seen *s, const struct tw_migrate_file *f);

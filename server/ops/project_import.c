@@ -61,8 +61,8 @@ static void spool_path(const struct import *im, const char *name, char out[PATH_
 {
 	char file[160];
 
-	(void)snprintf(
-	        file, sizeof file, ".%s-%.95s", im->run, name); /* a starting server removes it */
+	/* a starting server removes it */
+	(void)snprintf(file, sizeof file, ".%s-%.95s", im->run, name);
 	tw_spool_path(im->blobs, file, out, PATH_BYTES);
 }
 

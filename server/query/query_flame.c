@@ -372,8 +372,8 @@ enum { AHEAD = 8 };
 static bool callers(struct tw_grower *g, const struct tw_grow_member *members, uint32_t n,
         struct tw_grow_member **ret, uint32_t *ret_n, int64_t *ret_self)
 {
-	struct tw_grow_member *up =
-	        (struct tw_grow_member *)(uintptr_t)members; /* of this grower's arena */
+	/* of this grower's arena */
+	struct tw_grow_member *up = (struct tw_grow_member *)(uintptr_t)members;
 	const struct caller *of = g->arg;
 	uint32_t kept = 0;
 
@@ -400,8 +400,8 @@ static bool callers(struct tw_grower *g, const struct tw_grow_member *members, u
 static bool methods_then_callers(struct tw_grower *g, const struct tw_grow_member *members,
         uint32_t n, struct tw_grow_member **ret, uint32_t *ret_n, int64_t *ret_self)
 {
-	struct tw_grow_member *kept =
-	        (struct tw_grow_member *)(uintptr_t)members; /* of this grower's arena */
+	/* of this grower's arena */
+	struct tw_grow_member *kept = (struct tw_grow_member *)(uintptr_t)members;
 	uint32_t k = 0;
 
 	g->expand = callers;

@@ -127,8 +127,8 @@ static void read_class(struct tw_arena *a, struct tw_source_name *n, struct tw_s
 	file = (struct tw_str){cls.ptr, end};
 	n->outer = tw_arena_str(a, file);
 	if (file.len > 2 && memcmp(file.ptr + file.len - 2, "Kt", 2) == 0) {
-		size_t part =
-		        tw_str_find(file, TW_STR("__")); /* part of a facade of several files */
+		/* part of a facade of several files */
+		size_t part = tw_str_find(file, TW_STR("__"));
 
 		file.len -= 2;
 		if (part + 2 < file.len)

@@ -65,9 +65,8 @@ enum tw_status tw_blob_wait(struct tw_blob_writer *w, struct tw_err *err);
  * file. */
 enum tw_status tw_blob_take_content(
         struct tw_blob_writer *w, char *out, size_t cap, struct tw_err *err) TW_MUST_USE;
-const char *tw_blob_sha256(
-        const struct tw_blob_writer *w); /* after tw_blob_store or tw_blob_take_content, until
-                                          * tw_blob_end */
+/* after tw_blob_store or tw_blob_take_content, until tw_blob_end */
+const char *tw_blob_sha256(const struct tw_blob_writer *w);
 uint64_t tw_blob_bytes(const struct tw_blob_writer *w); /* written so far */
 /* Ends a writer after tw_blob_wait; the blob remains.  Returns NULL. */
 struct tw_blob_writer *tw_blob_end(struct tw_blob_writer *w);

@@ -171,8 +171,8 @@ static enum tw_status store(struct tw_req *r, const json_t *body, struct tw_err 
 
 	if (st == TW_OK)
 		st = tw_api_ruleset_put(r, &detectors, body, document_of(body), err);
-	tw_pipeline_wake(
-	        tw_api_of(r)->pipeline, TW_RAISED_BY_RULES); /* detectors run again on all traces */
+	/* detectors run again on all traces */
+	tw_pipeline_wake(tw_api_of(r)->pipeline, TW_RAISED_BY_RULES);
 	return st;
 }
 

@@ -131,7 +131,7 @@ struct tw_fleet_store { /* the first member of an engine's own struct */
 
 /* The engine inside the catalogue. NULL: out of memory. */
 struct tw_fleet_store *tw_fleet_embedded_new(struct tw_catalogue *c);
-struct tw_fleet_store *tw_fleet_store_free(
-        struct tw_fleet_store *s); /* NULL is fine; returns NULL */
+/* NULL is fine; returns NULL */
+struct tw_fleet_store *tw_fleet_store_free(struct tw_fleet_store *s);
 
 #endif

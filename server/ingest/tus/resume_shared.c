@@ -389,9 +389,8 @@ enum tw_status tw_resume_shared_begin_piece(struct tw_resume *r, bool apart, str
 static bool is_enough(const struct entry *e, bool too_many)
 {
 	const uint64_t n = tw_blob_bytes(e->now), space = e->r.length / (TW_RESUMABLE_PIECES / 2);
-	const uint64_t least =
-	        space > PART_LEAST ? space : PART_LEAST; /* large enough that the whole upload fits
-	                                                  the limit of parts */
+	/* large enough that the whole upload fits the limit of parts */
+	const uint64_t least = space > PART_LEAST ? space : PART_LEAST;
 
 	return !e->apart && !too_many &&
 	       (n >= PART_BYTES + space ||
