@@ -39,56 +39,48 @@ static void merge_into_parent(struct pass *p, uint32_t at, uint32_t parent)
 	p->map[at] = parent;
 }
 
-/* The next node to process. */
-static uint32_t take(struct pass *p, uint32_t at)
+/* Returns the next node to process. */
+static uint32_t reshape_node(struct pass *p, uint32_t at)
 {
 	struct tw_tree_node *n = &p->tree->nodes[at];
+	const struct tw_tree_node *nodes = p->tree->nodes;
 	const struct tw_reshape *s = p->step;
 	uint32_t parent = p->map[n->parent];
-	uint32_t next = at + 1;
 	bool selected = s->kind != TW_RESHAPE_RECURSION && tw_reshape_means(s, n->method);
+	bool merges = false;
 
 	switch (s->kind) {
 	case TW_RESHAPE_DROP:
 		if (selected)
-			next = at + n->subtree;
-		else
-			keep(p, at, parent);
+			return at + n->subtree;
 		break;
 	case TW_RESHAPE_MERGE:
-		if (selected)
-			merge_into_parent(p, at, parent);
-		else
-			keep(p, at, parent);
+		merges = selected;
 		break;
 	case TW_RESHAPE_FOLD:
-		if (tw_reshape_means(s, p->tree->nodes[parent].method))
-			merge_into_parent(p, at, parent);
-		else
-			keep(p, at, parent);
+		merges = tw_reshape_means(s, nodes[parent].method);
 		break;
 	case TW_RESHAPE_COLLAPSE:
 		if (selected)
 			n->method = s->as;
-		if (selected && p->tree->nodes[parent].method == s->as)
-			merge_into_parent(p, at, parent);
-		else
-			keep(p, at, parent);
+		merges = selected && nodes[parent].method == s->as;
 		break;
 	case TW_RESHAPE_RECURSION:
-		if (p->tree->nodes[parent].method == n->method)
-			merge_into_parent(p, at, parent);
-		else
-			keep(p, at, parent);
+		merges = nodes[parent].method == n->method;
 		break;
 	case TW_RESHAPE_FOCUS:
-		if (parent == OUTSIDE && !selected)
+		if (parent == OUTSIDE && !selected) {
 			p->map[at] = OUTSIDE;
-		else
-			keep(p, at, parent == OUTSIDE ? 0 : parent);
+			return at + 1;
+		}
+		parent = parent == OUTSIDE ? 0 : parent;
 		break;
 	}
-	return next;
+	if (merges)
+		merge_into_parent(p, at, parent);
+	else
+		keep(p, at, parent);
+	return at + 1;
 }
 
 static void run_step(struct tw_tree *t, uint32_t *map, const struct tw_reshape *s)
@@ -101,7 +93,7 @@ static void run_step(struct tw_tree *t, uint32_t *map, const struct tw_reshape *
 		t->nodes[0].cpu_ns = 0;
 	}
 	for (uint32_t at = 1; at < t->n;)
-		at = take(&p, at);
+		at = reshape_node(&p, at);
 	t->n = p.n;
 	for (uint32_t i = 0; i < t->n; i++) /* the step changed the sizes of subtrees */
 		t->nodes[i].subtree = 1;
