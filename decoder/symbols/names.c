@@ -18,16 +18,11 @@ static bool split(struct tw_str full, struct tw_str *ret_class, struct tw_str *r
         struct tw_str *ret_descriptor)
 {
 	size_t end = 0;
-	size_t dot;
 
 	while (end < full.len && full.ptr[end] != '(')
 		end++;
-	for (dot = end; dot > 0 && full.ptr[dot - 1] != '.';)
-		dot--;
-	if (dot < 2 || dot == end)
+	if (!tw_retrace_split((struct tw_str){full.ptr, end}, ret_class, ret_method))
 		return false;
-	*ret_class = (struct tw_str){full.ptr, dot - 1};
-	*ret_method = (struct tw_str){full.ptr + dot, end - dot};
 	*ret_descriptor = (struct tw_str){full.ptr + end, full.len - end};
 	return true;
 }

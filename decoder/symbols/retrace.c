@@ -309,6 +309,19 @@ static bool matches(const struct tw_retrace *r, const struct retrace_member *m,
 	return true;
 }
 
+bool tw_retrace_split(struct tw_str name, struct tw_str *ret_class, struct tw_str *ret_method)
+{
+	size_t dot = name.len;
+
+	while (dot && name.ptr[dot - 1] != '.')
+		dot--;
+	if (dot < 2 || dot == name.len)
+		return false;
+	*ret_class = (struct tw_str){name.ptr, dot - 1};
+	*ret_method = (struct tw_str){name.ptr + dot, name.len - dot};
+	return true;
+}
+
 size_t tw_retrace_method(const struct tw_retrace *r, struct tw_str class_name, struct tw_str method,
         struct tw_str descriptor, struct tw_retraced *ret, size_t cap)
 {

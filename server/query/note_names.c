@@ -29,18 +29,11 @@ static bool split(struct tw_str pretty, struct tw_retrace_at *ret)
 {
 	struct tw_str name = tw_str_split(&pretty, '(');
 	size_t begin = name.len;
-	size_t dot;
 
 	while (begin && name.ptr[begin - 1] != ' ')
 		begin--;
 	name = (struct tw_str){name.ptr + begin, name.len - begin};
-	for (dot = name.len; dot && name.ptr[dot - 1] != '.';)
-		dot--;
-	if (dot < 2 || dot == name.len)
-		return false;
-	ret->class_name = (struct tw_str){name.ptr, dot - 1};
-	ret->method = (struct tw_str){name.ptr + dot, name.len - dot};
-	return true;
+	return tw_retrace_split(name, &ret->class_name, &ret->method);
 }
 
 static bool set(json_t *o, const char *key, const char *text)

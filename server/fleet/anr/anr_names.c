@@ -64,19 +64,6 @@ static struct tw_str name_type(void *arg, struct tw_str type)
 
 /* --- frames --- */
 
-static bool split(struct tw_str name, struct tw_retrace_at *ret)
-{
-	size_t dot = name.len;
-
-	while (dot && name.ptr[dot - 1] != '.')
-		dot--;
-	if (dot < 2 || dot == name.len)
-		return false;
-	ret->class_name = (struct tw_str){name.ptr, dot - 1};
-	ret->method = (struct tw_str){name.ptr + dot, name.len - dot};
-	return true;
-}
-
 /* Line of "SourceFile:12"; 0 if unknown. The file name may contain colons, and a number after
  * "unavailable" is not a line. */
 static uint32_t line_of(struct tw_str where, struct tw_str *ret_file)
@@ -166,7 +153,7 @@ static void name_frame(void *arg, struct tw_anr *m, struct tw_str name, struct t
 	bool one = false;
 	size_t count;
 
-	if (!split(name, &at)) {
+	if (!tw_retrace_split(name, &at.class_name, &at.method)) {
 		tw_anr_document_add_frame(m, name, where, false);
 		return;
 	}
