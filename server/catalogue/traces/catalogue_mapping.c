@@ -113,38 +113,44 @@ static enum tw_status insert(struct tw_db *db, struct add *a, struct tw_err *err
 	return st;
 }
 
-/* *ret_done: nothing to queue. */
+static bool is_in_use(const struct add *a)
+{
+	const struct tw_mapping_sent *s = a->sent;
+
+	return *s->known_image && strcmp(image_of(&a->build, s->kind), s->known_image) == 0 &&
+	       strcmp(source_of(&a->build, s->kind), s->source_sha256) == 0;
+}
+
+/* Compares the upload with the mapping in use and the pending one, which it may replace. *ret_done:
+ * nothing to queue. */
 static enum tw_status compare(struct tw_db *db, struct add *a, bool *ret_done, struct tw_err *err)
 {
 	const struct tw_mapping_sent *s = a->sent;
 	const struct tw_mapping_upload *there = upload_of(&a->build, s->kind);
-	const bool in_use = *s->known_image &&
-	                    strcmp(image_of(&a->build, s->kind), s->known_image) == 0 &&
-	                    strcmp(source_of(&a->build, s->kind), s->source_sha256) == 0;
+	const bool pending = is_pending(there);
 	enum tw_status st = TW_OK;
 
-	if (is_pending(there)) {
+	if (pending) {
 		a->dropped = "";
 		st = tw_cat_get_row(db, &tw_text_fields, a->arena, &a->dropped, NULL,
 		        err, /* primary key */
 		        "SELECT source_sha256 FROM mapping_job WHERE project_id=? AND job_id=?",
-		        "tt", a->sent->project_id, upload_of(&a->build, a->sent->kind)->job_id);
+		        "tt", s->project_id, there->job_id);
 	}
 	if (st != TW_OK)
 		return st;
-	*ret_done = in_use;
-	if (in_use) {
+	if (is_in_use(a)) {
+		*ret_done = true;
 		a->job_id = "";
-		if (is_pending(there) && !s->may_replace)
-			a->dropped = "";
-		else
-			st = drop_earlier(db, a, err);
-		return st;
-	}
-	if (!is_pending(there))
+		if (!pending || s->may_replace)
+			return drop_earlier(db, a, err);
+		a->dropped = "";
 		return TW_OK;
-	*ret_done = strcmp(a->dropped, s->source_sha256) == 0;
-	if (*ret_done) {
+	}
+	if (!pending)
+		return TW_OK;
+	if (strcmp(a->dropped, s->source_sha256) == 0) { /* it is being compiled already */
+		*ret_done = true;
 		a->job_id = there->job_id;
 		a->dropped = "";
 		return s->may_replace ? tw_cat_exec(db, NULL, err, /* primary key */
