@@ -242,8 +242,7 @@ static enum tw_status delete_rows(struct tw_db *db, const char *project_id, cons
 
 	if (st == TW_OK)
 		st = tw_cat_small_drop(db, trace_id, TW_CAT_SMALL_ALL, ret_small, err);
-	if (st == TW_OK && erase)
-		/* Records that its rows in another engine must be erased. */
+	if (st == TW_OK && erase)               /* its rows in another engine must be erased */
 		st = tw_cat_exec(db, NULL, err, /* primary key */
 		        "INSERT INTO fleet_erase(project_id,trace_id,day)"
 		        " SELECT project_id, trace_id, recorded_ms/?3 FROM trace WHERE "
@@ -251,10 +250,8 @@ static enum tw_status delete_rows(struct tw_db *db, const char *project_id, cons
 		        " AND trace_id=?2 AND EXISTS(SELECT 1 FROM fleet_engine)"
 		        " ON CONFLICT DO NOTHING",
 		        "tti", project_id, trace_id, (int64_t)TW_DAY_MS);
-
 	if (st == TW_OK)
 		st = audit_delete(db, project_id, trace_id, err);
-
 	if (st == TW_OK)
 		st = tw_cat_clear_names(db, project_id, trace_id, err);
 	if (st == TW_OK)
@@ -266,7 +263,6 @@ static enum tw_status delete_rows(struct tw_db *db, const char *project_id, cons
 		                "traces,devices) SELECT project_id,0,build_id,0,trace_id,-1,0 FROM"
 		                " trace WHERE project_id=?1 AND trace_id=?2 AND build_id<>''"),
 		        "tt", project_id, trace_id);
-
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err, /* finding_by_trace */
 		        "DELETE FROM finding WHERE project_id=? AND trace_id=?", "tt", project_id,
