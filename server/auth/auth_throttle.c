@@ -1,11 +1,11 @@
 #include "server/auth/auth_throttle.h"
 
-#include <arpa/inet.h>
 #include <pthread.h>
 #include <sodium.h>
 #include <string.h>
 
 #include "decoder/base/arena.h"
+#include "server/base/keyed_hash.h"
 
 enum { SETS = 1024, WAYS = 4 };
 
@@ -58,24 +58,15 @@ struct tw_throttle *tw_throttle_free(struct tw_throttle *t)
 	return NULL;
 }
 
-static uint64_t key_of(const struct tw_throttle *t, const void *p, size_t n)
+/* Keys of slots; 0 marks an unused one. */
+static uint64_t key_of(const struct tw_throttle *t, const char *account)
 {
-	uint8_t hash[crypto_shorthash_BYTES];
-	uint64_t key;
-
-	(void)crypto_shorthash(hash, p, n, t->secret);
-	memcpy(&key, hash, sizeof key);
-	return key | 1; /* 0 marks an unused slot */
+	return tw_keyed_hash(t->secret, account, strlen(account)) | 1;
 }
 
-/* A household has 64 bits of IPv6 addresses. */
 static uint64_t key_of_address(const struct tw_throttle *t, const char *address)
 {
-	uint8_t bytes[16];
-
-	if (inet_pton(AF_INET6, address, bytes) == 1)
-		return key_of(t, bytes, 8);
-	return key_of(t, address, strlen(address));
+	return tw_keyed_hash_of_address(t->secret, address) | 1;
 }
 
 static struct slot *slot_of(struct table *t, uint64_t key)
@@ -125,8 +116,8 @@ struct keys { /* 0: not checked */
 
 static struct keys keys_of(const struct tw_throttle *t, const char *account, const char *address)
 {
-	return (struct keys){account ? key_of(t, account, strlen(account)) : 0,
-	        address ? key_of_address(t, address) : 0};
+	return (struct keys){
+	        account ? key_of(t, account) : 0, address ? key_of_address(t, address) : 0};
 }
 
 static int64_t longest_wait(struct tw_throttle *t, struct keys k, int64_t now_ms)
@@ -212,7 +203,7 @@ void tw_throttle_succeeded(struct tw_throttle *t, const char *account, const cha
 		return;
 	}
 	(void)pthread_mutex_lock(&t->lock);
-	uncount(&t->accounts, key_of(t, account, strlen(account)));
+	uncount(&t->accounts, key_of(t, account));
 	uncount(&t->addresses, key_of_address(t, address));
 	(void)pthread_mutex_unlock(&t->lock);
 }

@@ -1,12 +1,12 @@
 #include "server/http/http_int.h"
 
-#include <arpa/inet.h>
 #include <pthread.h>
 #include <sodium.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "decoder/base/arena.h"
+#include "server/base/keyed_hash.h"
 
 enum { KEY_SHARE = 3, ADDRESS_SHARE = 7, COUNTERS = 1 << 14 };
 
@@ -40,31 +40,12 @@ struct tw_slots *tw_slots_free(struct tw_slots *s)
 	return NULL;
 }
 
-static unsigned counter_of(const struct tw_slots *s, const void *p, size_t n)
-{
-	uint8_t hash[crypto_shorthash_BYTES];
-	unsigned at;
-
-	(void)crypto_shorthash(hash, p, n, s->secret);
-	memcpy(&at, hash, sizeof at);
-	return at % COUNTERS;
-}
-
-/* A 64-bit IPv6 network counts as one caller. */
-static unsigned counter_of_address(const struct tw_slots *s, const char *address)
-{
-	uint8_t bytes[16];
-
-	if (inet_pton(AF_INET6, address, bytes) == 1)
-		return counter_of(s, bytes, 8);
-	return counter_of(s, address, strlen(address));
-}
-
 enum tw_status tw_slots_take(struct tw_slots *s, const char *key, const char *address,
         struct tw_slot *ret, struct tw_err *err)
 {
 	const struct tw_slot slot = {.held = true,
-	        .counters = {counter_of(s, key, strlen(key)), counter_of_address(s, address)}};
+	        .counters = {tw_keyed_hash(s->secret, key, strlen(key)) % COUNTERS,
+	                tw_keyed_hash_of_address(s->secret, address) % COUNTERS}};
 	unsigned *by_key = &s->counts[slot.counters[0]];
 	unsigned *by_address = &s->counts[slot.counters[1]];
 	enum tw_status st = TW_OK;

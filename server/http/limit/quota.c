@@ -16,6 +16,7 @@
 
 #include "decoder/base/arena.h"
 #include "server/base/clock.h"
+#include "server/base/keyed_hash.h"
 #include "server/base/metric.h"
 #include "server/http/http_int.h"
 #include "server/http/limit/quota_int.h"
@@ -89,12 +90,7 @@ static void lock_and_shift(struct tw_quota *q, int64_t now_us)
 
 static uint64_t hash_of(const struct tw_quota *q, const char *id)
 {
-	uint8_t hash[crypto_shorthash_BYTES];
-	uint64_t key;
-
-	(void)crypto_shorthash(hash, (const uint8_t *)id, strlen(id), q->secret);
-	memcpy(&key, hash, sizeof key);
-	return key | 1; /* 0 marks an unused slot */
+	return tw_keyed_hash(q->secret, id, strlen(id)) | 1; /* 0 marks an unused slot */
 }
 
 /* The fill level, as the time until it is empty. */
