@@ -72,6 +72,18 @@ static inline bool tw_str_starts(struct tw_str s, struct tw_str prefix)
 	       (prefix.len == 0 || memcmp(s.ptr, prefix.ptr, prefix.len) == 0);
 }
 
+/* The value of a digit of base64 in either alphabet; -1: it is not one. */
+static inline int tw_base64_digit(char c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return c - 'A';
+	if (c >= 'a' && c <= 'z')
+		return c - 'a' + 26;
+	if (c >= '0' && c <= '9')
+		return c - '0' + 52;
+	return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
+}
+
 /* s without its first n bytes; n ≤ s.len. */
 static inline struct tw_str tw_str_from(struct tw_str s, size_t n)
 {

@@ -236,18 +236,7 @@ static enum tw_status each_line(void *arg, const struct tw_line *line, struct tw
 	return tw_str_trim(read.text).len ? read_line(s, &read, err) : TW_OK;
 }
 
-/* --- base64 --- */
-
-static int value_of(uint8_t c)
-{
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (c >= '0' && c <= '9')
-		return c - '0' + 52;
-	return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
-}
+/* --- JSON --- */
 
 static void start_json(struct systrace *s, uint64_t offset)
 {
@@ -278,6 +267,8 @@ static enum tw_status push_json(struct systrace *s, uint8_t c, struct tw_err *er
 	s->token[s->n_token++] = '<';
 	return st;
 }
+
+/* --- base64 --- */
 
 static enum tw_status plain(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
 {
@@ -342,7 +333,7 @@ static enum tw_status end_base64(struct systrace *s, enum tw_lines_end how, stru
 
 static enum tw_status push_base64(struct systrace *s, uint8_t c, struct tw_err *err)
 {
-	int v = value_of(c);
+	int v = tw_base64_digit((char)c);
 	enum tw_status st;
 
 	if (c == '<') {

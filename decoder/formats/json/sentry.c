@@ -421,17 +421,6 @@ static enum tw_status note_rest(struct sentry *s, const json_t *root, struct tw_
 
 /* --- the SDK's payload: an ART trace in base64 --- */
 
-static int digit_of(char c)
-{
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (c >= '0' && c <= '9')
-		return c - '0' + 52;
-	return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
-}
-
 /* Skips line ends; padding may be missing; reading stops at an invalid byte. */
 static enum tw_status keep_inner(struct sentry *s, struct tw_str text, struct tw_err *err)
 {
@@ -443,7 +432,7 @@ static enum tw_status keep_inner(struct sentry *s, struct tw_str text, struct tw
 	if (!out)
 		return tw_oom(err);
 	for (size_t i = 0; i < text.len && text.ptr[i] != '='; i++) {
-		int digit = digit_of(text.ptr[i]);
+		int digit = tw_base64_digit(text.ptr[i]);
 
 		if (text.ptr[i] == '\r' || text.ptr[i] == '\n')
 			continue;
