@@ -61,7 +61,7 @@ bool tw_pb_number(struct tw_pb *r, uint64_t *ret)
 	return tw_get_varint(&r->at, r->end, ret) || damaged(r);
 }
 
-bool tw_pb_whole(const uint8_t *p, size_t n)
+bool tw_pb_is_complete(const uint8_t *p, size_t n)
 {
 	struct tw_pb r = tw_pb_of(p, n);
 	struct tw_pb_field f;

@@ -132,7 +132,7 @@ bool tw_pb_number(struct tw_pb *r, uint64_t *ret);
 /* The last number of this field in a message; 0 if there is none. */
 uint64_t tw_pb_number_of(struct tw_pb message, uint32_t field);
 /* Whether all fields of this message are complete.  Nested messages are not checked. */
-bool tw_pb_whole(const uint8_t *p, size_t n);
+bool tw_pb_is_complete(const uint8_t *p, size_t n);
 
 static inline bool tw_pb_bad(const struct tw_pb *r)
 {

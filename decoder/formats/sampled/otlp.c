@@ -492,7 +492,7 @@ static enum tw_status finish(void *state, bool cut, struct tw_err *err)
 	struct tw_pb m = tw_pb_of(s->input.data, s->input.n);
 	enum tw_status st;
 
-	if (!tw_pb_whole(s->input.data, s->input.n) && !cut)
+	if (!tw_pb_is_complete(s->input.data, s->input.n) && !cut)
 		s->sink->ops->repair(s->sink, TW_REPAIR_input_truncated, s->input.n, 1);
 	st = each(s, m, 2, read_dictionary, err);
 	if (st == TW_OK && s->tables[STACKS].n == 0)

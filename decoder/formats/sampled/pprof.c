@@ -101,7 +101,7 @@ static int probe(const uint8_t *head, size_t len)
 		types += f.number == SAMPLE_TYPE;
 		others += f.number != SAMPLE_TYPE;
 	}
-	return types && (others || tw_pb_whole(head, len)) ? 85 : 0;
+	return types && (others || tw_pb_is_complete(head, len)) ? 85 : 0;
 }
 
 /* --- the message --- */

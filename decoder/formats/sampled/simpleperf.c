@@ -271,7 +271,7 @@ static enum tw_status read_record(struct simpleperf *s, struct tw_err *err)
 	struct tw_pb message = tw_pb_of(s->record, s->size);
 	uint64_t lost;
 
-	if (!tw_pb_whole(s->record, s->size)) {
+	if (!tw_pb_is_complete(s->record, s->size)) {
 		repair(s, TW_REPAIR_record_malformed, 1);
 		return TW_OK;
 	}

@@ -42,8 +42,8 @@ static void test_fields(void **state)
 	assert_int_equal(f.number, (1 << 29) - 1);
 	assert_false(tw_pb_next(&r, &f));
 	assert_false(tw_pb_bad(&r));
-	assert_true(tw_pb_whole(bytes, sizeof bytes));
-	assert_true(tw_pb_whole(NULL, 0));
+	assert_true(tw_pb_is_complete(bytes, sizeof bytes));
+	assert_true(tw_pb_is_complete(NULL, 0));
 	r = tw_pb_of(NULL, 0); /* of which no address may be made: the sanitizers look */
 	assert_false(tw_pb_next(&r, &f));
 	assert_false(tw_pb_bad(&r));
@@ -51,7 +51,7 @@ static void test_fields(void **state)
 	for (size_t n = 0; n < sizeof bytes; n++) {
 		bool between = n == 0 || n == 3 || n == 12 || n == 17 || n == 22;
 
-		assert_int_equal(tw_pb_whole(bytes, n), between);
+		assert_int_equal(tw_pb_is_complete(bytes, n), between);
 		r = tw_pb_of(bytes, n);
 		while (tw_pb_next(&r, &f))
 			;
@@ -103,7 +103,7 @@ static void test_bad_fields(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-		assert_false(tw_pb_whole(bad[i].bytes, bad[i].n));
+		assert_false(tw_pb_is_complete(bad[i].bytes, bad[i].n));
 }
 
 static void test_packed(void **state)
