@@ -55,14 +55,14 @@ static enum tw_status check_intent(const struct tw_credentials *shown, struct tw
 /* Resolves the project of a request, an id or a name, to its id. An unknown name is passed on
  * unchanged: like a project without access it is refused after the credentials were checked, so
  * that names cannot be probed without them. */
-static enum tw_status project_id(struct tw_catalogue *c, const char *asked, char id[TW_ID_BYTES],
-        const char **ret, struct tw_err *err)
+static enum tw_status project_id(struct tw_catalogue *c, const char *name_or_id,
+        char id[TW_ID_BYTES], const char **ret, struct tw_err *err)
 {
 	enum tw_status st = TW_NOT_FOUND;
 
-	*ret = asked;
-	if (!tw_ulid_valid(asked))
-		st = tw_catalogue_project_named(c, asked, id, err);
+	*ret = name_or_id;
+	if (!tw_ulid_valid(name_or_id))
+		st = tw_catalogue_project_named(c, name_or_id, id, err);
 	if (st == TW_OK)
 		*ret = id;
 	return st == TW_NOT_FOUND ? TW_OK : st;

@@ -168,7 +168,7 @@ static void ignore_notice(void *arg, const char *message)
 	(void)message;
 }
 
-static PGresult *ask(struct tw_postgres *p, const char *sql)
+static PGresult *execute(struct tw_postgres *p, const char *sql)
 {
 	return tw_postgres_answer(p, PQsendQuery(p->of, sql), sql);
 }
@@ -177,7 +177,7 @@ static PGresult *ask(struct tw_postgres *p, const char *sql)
  * error. */
 static bool check_value(struct tw_postgres *p, const char *sql, const char *want, const char *taken)
 {
-	PGresult *r = ask(p, sql);
+	PGresult *r = execute(p, sql);
 	bool same = false;
 
 	if (PQresultStatus(r) == PGRES_TUPLES_OK) {
@@ -211,7 +211,7 @@ static bool hold(struct tw_postgres *p)
 	if (check_value(p, "SELECT version FROM catalogue_schema", schema, TW_POSTGRES_MIGRATED))
 		return true;
 	p->migrated = p->taken;
-	PQclear(ask(p, "SELECT pg_advisory_unlock_all()"));
+	PQclear(execute(p, "SELECT pg_advisory_unlock_all()"));
 	return false;
 }
 
@@ -248,7 +248,7 @@ static bool configure_session(struct tw_postgres *p)
 		return false;
 	}
 	(void)PQsetNoticeProcessor(p->of, ignore_notice, NULL);
-	r = ask(p, sql);
+	r = execute(p, sql);
 	fine = PQresultStatus(r) == PGRES_TUPLES_OK;
 	if (!fine)
 		note_failed(p, r);
@@ -354,7 +354,7 @@ static PGresult *send(struct tw_postgres *p, const char *sql, const struct tw_po
 	if (!p->in_transaction)
 		tw_postgres_renew_plans(p);
 	if (!v)
-		return ask(p, sql);
+		return execute(p, sql);
 	named = tw_postgres_name(p, sql, v, name, &failed) >= 0;
 	if (failed)
 		return failed;

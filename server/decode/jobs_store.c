@@ -124,7 +124,7 @@ static void log_if_missed(struct tw_store_job *j, const char *key)
 /* TW_CONFLICT: another server is storing the object, or stored it just now. */
 static enum tw_status drop_unnamed(struct tw_store_job *j, const char *key, struct tw_err *err)
 {
-	bool known = true, asked = false;
+	bool known = true, may_be_gone = false;
 	enum tw_status st;
 
 	if (!tw_blobs_claim_exclusive(j->blobs, key))
@@ -134,9 +134,9 @@ static enum tw_status drop_unnamed(struct tw_store_job *j, const char *key, stru
 		st = is_known(j, key, &known, err);
 	if (st == TW_OK && !known) {
 		st = remove_claimed(j, key, err);
-		asked = st != TW_CONFLICT;
+		may_be_gone = st != TW_CONFLICT;
 	}
-	if (!tw_blobs_claim_exclusive_end(j->blobs, key) && asked)
+	if (!tw_blobs_claim_exclusive_end(j->blobs, key) && may_be_gone)
 		log_if_missed(j, key);
 	return st == TW_NOT_FOUND ? TW_OK : st;
 }

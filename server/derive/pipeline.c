@@ -20,9 +20,9 @@ enum {
 	STAGES_MAX = 16,
 	CHECK_EVERY_S = 60,
 	/* projects per stage; beyond this, the one with the shortest wait is retried */
-	HELD_MAX = 64,
-	HELD_MS = 5000,     /* doubled with each failure */
-	HELD_DOUBLINGS = 7, /* about ten minutes */
+	POSTPONED_MAX = 64,
+	POSTPONED_MS = 5000,     /* doubled with each failure */
+	POSTPONED_DOUBLINGS = 7, /* about ten minutes */
 	REST_MOST_MS = 2000,
 	/* A round that finds one trace costs as much as one that finds many.  While traces arrive
 	 * one by one, rounds begin at least this time apart, doubled each time. */
@@ -46,7 +46,7 @@ const struct tw_stage *const tw_stages[] = {
 
 enum { DONE, POSTPONED, FAILED, ENDS }; /* result of the work on a trace */
 
-struct held { /* a project whose work failed */
+struct postponed { /* a project whose work failed */
 	char project_id[TW_ID_BYTES];
 	unsigned attempts;
 	int64_t until_ms; /* monotonic; 0: the slot is free */
@@ -77,8 +77,8 @@ struct tw_runner {
 	int64_t all_ms;                /* monotonic: when all projects are served again */
 	int64_t entry;                 /* of the audit log: the last change that was served */
 	_Atomic uint64_t traces[ENDS], spent_us;
-	pthread_mutex_t lock; /* of held */
-	struct held held[HELD_MAX];
+	pthread_mutex_t lock; /* of postponed */
+	struct postponed postponed[POSTPONED_MAX];
 };
 
 struct tw_pipeline {
@@ -197,39 +197,39 @@ enum tw_status tw_turn_failed(const struct tw_turn *t, const struct tw_named_tra
 
 /* --- postponed projects --- */
 
-static struct held *held_of(struct tw_runner *r, const char *project_id)
+static struct postponed *postponed_of(struct tw_runner *r, const char *project_id)
 {
-	struct held *oldest = &r->held[0];
+	struct postponed *oldest = &r->postponed[0];
 
-	for (size_t i = 0; i < HELD_MAX; i++) {
-		if (r->held[i].until_ms && strcmp(r->held[i].project_id, project_id) == 0)
-			return &r->held[i];
-		if (r->held[i].until_ms < oldest->until_ms)
-			oldest = &r->held[i];
+	for (size_t i = 0; i < POSTPONED_MAX; i++) {
+		if (r->postponed[i].until_ms && strcmp(r->postponed[i].project_id, project_id) == 0)
+			return &r->postponed[i];
+		if (r->postponed[i].until_ms < oldest->until_ms)
+			oldest = &r->postponed[i];
 	}
 	return oldest;
 }
 
-static bool is_held(struct tw_runner *r, const char *project_id)
+static bool is_postponed(struct tw_runner *r, const char *project_id)
 {
-	const struct held *h = held_of(r, project_id);
+	const struct postponed *h = postponed_of(r, project_id);
 
 	return strcmp(h->project_id, project_id) == 0 && h->until_ms > tw_monotonic_ms();
 }
 
 static void note_end(struct tw_runner *r, const char *project_id, enum tw_status st)
 {
-	struct held *h;
+	struct postponed *h;
 
 	(void)pthread_mutex_lock(&r->lock);
-	h = held_of(r, project_id);
+	h = postponed_of(r, project_id);
 	if (strcmp(h->project_id, project_id) == 0 && st == TW_OK)
-		*h = (struct held){.until_ms = 0};
+		*h = (struct postponed){.until_ms = 0};
 	if (st != TW_OK) {
 		const unsigned attempts = strcmp(h->project_id, project_id) == 0 ? h->attempts : 0;
 
-		*h = (struct held){.attempts = attempts + (attempts < HELD_DOUBLINGS),
-		        .until_ms = tw_monotonic_ms() + ((int64_t)HELD_MS << attempts),
+		*h = (struct postponed){.attempts = attempts + (attempts < POSTPONED_DOUBLINGS),
+		        .until_ms = tw_monotonic_ms() + ((int64_t)POSTPONED_MS << attempts),
 		        .reason = tw_status_name(st)};
 		(void)snprintf(h->project_id, sizeof h->project_id, "%s", project_id);
 	}
@@ -451,7 +451,8 @@ static bool serve(struct tw_runner *r, const char *project_id)
 {
 	bool more = false;
 
-	if (is_held(r, project_id) || turn(r, r->stage->run, project_id, &more) != TW_OK || more)
+	if (is_postponed(r, project_id) || turn(r, r->stage->run, project_id, &more) != TW_OK ||
+	        more)
 		serve_again(r, project_id);
 	if (more && !is_over(r) && tw_monotonic_ms() >= r->tended_ms + TEND_MS)
 		(void)maintain(r);
@@ -625,16 +626,16 @@ static void write_counts(const struct tw_pipeline *p, struct tw_buf *out)
 		        p ? (double)atomic_load(&p->runners[i].spent_us) / 1e6 : 0.0);
 }
 
-/* One line per project: usually none, at most HELD_MAX. */
-static void write_held(struct tw_runner *r, struct tw_buf *out)
+/* One line per project: usually none, at most POSTPONED_MAX. */
+static void write_postponed(struct tw_runner *r, struct tw_buf *out)
 {
 	(void)pthread_mutex_lock(&r->lock);
-	for (size_t i = 0; i < HELD_MAX; i++)
-		if (r->held[i].until_ms)
+	for (size_t i = 0; i < POSTPONED_MAX; i++)
+		if (r->postponed[i].until_ms)
 			tw_buf_printf(out,
 			        "tracewell_stage_postponed_projects{stage=\"%s\",project=\"%s\","
 			        "reason=\"%s\"} 1\n",
-			        r->stage->name, r->held[i].project_id, r->held[i].reason);
+			        r->stage->name, r->postponed[i].project_id, r->postponed[i].reason);
 	(void)pthread_mutex_unlock(&r->lock);
 }
 
@@ -671,7 +672,7 @@ enum tw_status tw_pipeline_metrics(
 			        all[i].oldest_ms ? (double)(tw_wait_ms() - all[i].oldest_ms) / 1000
 			                         : 0.0);
 	for (size_t i = 0; p && i < p->n; i++)
-		write_held(&p->runners[i], out);
+		write_postponed(&p->runners[i], out);
 	for (size_t i = 0; tw_stages[i]; i++)
 		if (tw_stages[i]->metrics)
 			tw_stages[i]->metrics(p ? p->runners[i].state : NULL, out);

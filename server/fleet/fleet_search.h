@@ -29,8 +29,8 @@ struct tw_search {
 	const uint64_t *numbers; /* of the methods */
 	const char *thread;      /* name; "main" matches the main thread too; NULL: any */
 	int64_t over_ns;
-	struct tw_arena *arena; /* separate arena of the current cell */
-	struct tw_arena *kept;  /* of the results' dimensions */
+	struct tw_arena *arena;         /* separate arena of the current cell */
+	struct tw_arena *results_arena; /* of the results' dimensions */
 	/* results */
 	uint64_t matches;              /* number of combinations of method, thread and trace */
 	struct tw_search_found *found; /* capacity 2 * TW_SEARCH_HITS_MAX */

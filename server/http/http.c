@@ -240,7 +240,7 @@ static void run_end(struct tw_req *r)
 enum tw_status tw_req_forward(
         struct tw_req *r, const struct tw_caller *as, const char *target, struct tw_err *err)
 {
-	const struct tw_route *asked = r->route;
+	const struct tw_route *requested = r->route;
 	struct tw_target inner = {.path = NULL};
 	enum tw_status st = tw_target_parse(r->arena, target, &inner, err);
 
@@ -255,11 +255,11 @@ enum tw_status tw_req_forward(
 		st = tw_auth_allows(as, r->route->needs, err);
 	if (st == TW_OK)
 		st = tw_req_check_values(r, err);
-	if (st == TW_OK && (r->route == asked || r->route->begin))
+	if (st == TW_OK && (r->route == requested || r->route->begin))
 		st = tw_fail(err, TW_BUG, "this route cannot be resumed");
 	if (st == TW_OK)
 		st = r->route->end(r, err);
-	r->route = asked;
+	r->route = requested;
 	return st;
 }
 

@@ -67,9 +67,9 @@ struct tw_ticket_request {
 	size_t n_headers;
 };
 /* Whether the tracker needs the step at all. */
-bool tw_ticket_needs(const struct tw_ticket_task *ask, enum tw_ticket_step step);
+bool tw_ticket_needs(const struct tw_ticket_task *task, enum tw_ticket_step step);
 /* Call tw_ticket_request_done in any case: it wipes the token. */
-enum tw_status tw_ticket_request(const struct tw_ticket_task *ask, enum tw_ticket_step step,
+enum tw_status tw_ticket_request(const struct tw_ticket_task *task, enum tw_ticket_step step,
         struct tw_ticket_request *ret, struct tw_err *err) TW_MUST_USE;
 void tw_ticket_request_done(struct tw_ticket_request *r);
 
@@ -83,7 +83,7 @@ struct tw_ticket_seen {
 	json_t *ids;                   /* of TW_TICKET_IDS and TW_TICKET_WAYS; json_decref */
 };
 /* Reads a successful response.  TW_BAD_REQUEST: it differs from the tracker's documentation. */
-enum tw_status tw_ticket_read_response(const struct tw_ticket_task *ask, enum tw_ticket_step step,
+enum tw_status tw_ticket_read_response(const struct tw_ticket_task *task, enum tw_ticket_step step,
         struct tw_str answer, struct tw_ticket_seen *ret, struct tw_err *err) TW_MUST_USE;
 /* The message of the tracker in a refusal; "": none. */
 void tw_ticket_refusal(struct tw_str answer, char *out, size_t cap);

@@ -124,9 +124,9 @@ static void put_placeholder(struct tw_buf *out, enum placeholder at, const struc
 static size_t usable_length(const char *text, bool has_line)
 {
 	const char *hash = strchr(text, '#');
-	bool asks = hash && (strstr(hash, "{line}") || strstr(hash, "{end}"));
+	bool needs_line = hash && (strstr(hash, "{line}") || strstr(hash, "{end}"));
 
-	return asks && !has_line ? (size_t)(hash - text) : strlen(text);
+	return needs_line && !has_line ? (size_t)(hash - text) : strlen(text);
 }
 
 /* Browsers go up a folder at a segment of dots. */

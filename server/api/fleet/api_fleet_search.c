@@ -162,7 +162,7 @@ static enum tw_status scan(struct search *k, struct tw_err *err)
 	struct tw_fleet_store *store = tw_fleet_store_of(q);
 
 	k->s.found = tw_arena_alloc(q->arena, 2 * (size_t)TW_SEARCH_HITS_MAX, sizeof *k->s.found);
-	k->s.kept = q->arena;
+	k->s.results_arena = q->arena;
 	if (!k->s.found)
 		return tw_oom(err);
 	return store->engine->search(store, &q->query, q->cells, q->n_cells, &k->s, err);

@@ -152,7 +152,7 @@ static int64_t omitted_below_ns(const struct tw_rollup_tree *t)
 
 enum { LIMIT_MAX = 1000, LIMIT = 20 };
 
-struct asked {
+struct callers {
 	const char *name;
 	int64_t limit;
 	struct tw_rollup_tree merged, named;
@@ -191,7 +191,7 @@ static enum tw_status read_tree(struct tw_fleet_request *q, struct tw_rollup_tre
 }
 
 /* The methods of all builds that have this name now. */
-static enum tw_status find(struct tw_fleet_request *q, struct asked *a, struct tw_err *err)
+static enum tw_status find(struct tw_fleet_request *q, struct callers *a, struct tw_err *err)
 {
 	uint8_t *wanted = tw_arena_zalloc(q->arena, (size_t)a->taking.names.n + 1, 1);
 	uint64_t *ids = NULL;
@@ -215,7 +215,7 @@ static enum tw_status find(struct tw_fleet_request *q, struct asked *a, struct t
 	                   : st;
 }
 
-static void put_list(struct tw_fleet_request *q, const struct asked *a, const char *key,
+static void put_list(struct tw_fleet_request *q, const struct callers *a, const char *key,
         const struct tw_fleet_near *list, size_t n)
 {
 	const struct tw_fleet_names *names = &a->taking.names;
@@ -237,7 +237,7 @@ static void put_list(struct tw_fleet_request *q, const struct asked *a, const ch
 	tw_json_close(&q->j, ']');
 }
 
-static void put_all(struct tw_fleet_request *q, const struct asked *a)
+static void put_all(struct tw_fleet_request *q, const struct callers *a)
 {
 	const struct tw_fleet_callers *f = &a->found;
 
@@ -258,7 +258,7 @@ static void put_all(struct tw_fleet_request *q, const struct asked *a)
 
 enum tw_status tw_fleet_write_callers(struct tw_fleet_request *q, struct tw_err *err)
 {
-	struct asked *a = tw_arena_zalloc(q->arena, 1, sizeof *a);
+	struct callers *a = tw_arena_zalloc(q->arena, 1, sizeof *a);
 	enum tw_status st;
 
 	if (!a)

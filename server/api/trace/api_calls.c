@@ -48,8 +48,8 @@ static enum tw_status read_calls(const struct tw_trace_query *q, struct tw_calls
 {
 	const struct tw_req *r = q->v.req;
 	const int64_t method = tw_req_number_or(r, "method", -1);
-	bool asked = false;
-	enum tw_status st = read_around(r, around, &asked, err);
+	bool has_around = false;
+	enum tw_status st = read_around(r, around, &has_around, err);
 
 	*ret = (struct tw_calls_query){.sel = &q->sel,
 	        .min_ns = tw_req_number(r, "min_ns"),
@@ -59,7 +59,7 @@ static enum tw_status read_calls(const struct tw_trace_query *q, struct tw_calls
 	ret->method = method < 0 ? TW_NO_METHOD : (uint32_t)method;
 	ret->limit = (uint32_t)tw_req_number(r, "limit");
 	ret->by_time = tw_req_enum(r, "sort") == 1;
-	ret->around = asked ? around : NULL;
+	ret->around = has_around ? around : NULL;
 	return st;
 }
 

@@ -128,14 +128,14 @@ static enum tw_status fill_build(
         const struct query *q, const char *version, const char **io_build, struct tw_err *err)
 {
 	const json_t *ref;
-	bool asked = false;
+	bool needs_build = false;
 	size_t i;
 
 	json_array_foreach(json_object_get(q->repository, "refs"), i, ref)
 	{
-		asked = asked || strstr(json_string_value(ref), "{build}");
+		needs_build = needs_build || strstr(json_string_value(ref), "{build}");
 	}
-	if (!asked || !*version || **io_build)
+	if (!needs_build || !*version || **io_build)
 		return TW_OK;
 	return tw_catalogue_build_of(tw_api_catalogue(q->r), tw_api_project(q->r),
 	        &(struct tw_release){q->app, version, ""}, tw_req_arena(q->r), io_build, err);

@@ -39,11 +39,11 @@ static json_t *error_of(json_t *id, int code, const char *text)
 static json_t *greet(const json_t *params)
 {
 	static const char *const known[] = {"2025-06-18", "2025-03-26", "2024-11-05"};
-	const char *asked = json_string_value(json_object_get(params, "protocolVersion"));
+	const char *requested = json_string_value(json_object_get(params, "protocolVersion"));
 	const char *version = known[0];
 
-	for (size_t i = 0; asked && i < sizeof known / sizeof *known; i++)
-		if (strcmp(asked, known[i]) == 0)
+	for (size_t i = 0; requested && i < sizeof known / sizeof *known; i++)
+		if (strcmp(requested, known[i]) == 0)
 			version = known[i];
 	return json_pack("{ss s{s{sb}} s{ss ss ss} ss}", "protocolVersion", version, "capabilities",
 	        "tools", "listChanged", 0, "serverInfo", "name", "tracewell", "title", "tracewell",

@@ -347,10 +347,10 @@ enum tw_status tw_push_client_send(struct tw_push_client *c, const struct tw_pus
 	for (;;) {
 		bool again;
 		enum tw_status st = try_once(c, request, ret, &again, err);
-		int64_t asked = again ? retry_after_ms(c->curl) : 0;
-		int64_t ms = asked + wait_ms(tries);
+		int64_t retry_ms = again ? retry_after_ms(c->curl) : 0;
+		int64_t ms = retry_ms + wait_ms(tries);
 
-		if (asked == 0)
+		if (retry_ms == 0)
 			tries++;
 		else
 			patience_ms -= ms;

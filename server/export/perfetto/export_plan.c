@@ -179,20 +179,21 @@ static bool label(struct tw_plan *p)
 /* --- the device's trace --- */
 
 /* The facts stored when it was decoded; NULL: none, or they belong to another file. */
-static struct tw_system *kept_facts(const struct tw_perfetto_source *src)
+static struct tw_system *stored_facts(const struct tw_perfetto_source *src)
 {
 	struct tw_system *s = NULL;
-	struct tw_buf kept;
+	struct tw_buf packed;
 	struct stat file;
 
 	if (!src->system_as_sent || fstat(src->system_fd, &file) != 0)
 		return NULL;
-	tw_buf_init(&kept, TW_SYSTEM_FACTS_BYTES);
-	if (tw_trace_file_system(src->file, &kept, NULL) == TW_OK &&
-	        tw_system_unpack((struct tw_str){(char *)kept.data, kept.len}, &s, NULL) == TW_OK &&
+	tw_buf_init(&packed, TW_SYSTEM_FACTS_BYTES);
+	if (tw_trace_file_system(src->file, &packed, NULL) == TW_OK &&
+	        tw_system_unpack((struct tw_str){(char *)packed.data, packed.len}, &s, NULL) ==
+	                TW_OK &&
 	        s->bytes != (uint64_t)file.st_size)
 		s = tw_system_free(s);
-	tw_buf_done(&kept);
+	tw_buf_done(&packed);
 	return s;
 }
 
@@ -200,11 +201,11 @@ static struct tw_system *kept_facts(const struct tw_perfetto_source *src)
 static enum tw_status load_facts(
         struct tw_plan *p, uint32_t i, struct tw_system **ret, struct tw_err *err)
 {
-	struct tw_system *s = p->kept[i];
+	struct tw_system *s = p->facts[i];
 
 	if (!s)
 		return tw_system_scan(p->sources[i].system_fd, ret, err);
-	p->kept[i] = NULL;
+	p->facts[i] = NULL;
 	*ret = s;
 	return TW_OK;
 }
@@ -424,7 +425,7 @@ static bool is_certain(const struct tw_plan *p)
 static bool takes_long(const struct tw_plan *p)
 {
 	for (uint32_t i = 0; i < p->n; i++)
-		if (p->sources[i].system_fd >= 0 && !p->kept[i])
+		if (p->sources[i].system_fd >= 0 && !p->facts[i])
 			return true;
 	return p->n > 1 && p->options.align == TW_PERFETTO_BY_SLICE;
 }
@@ -456,9 +457,9 @@ static bool make_tables(struct tw_plan *p, const struct tw_perfetto_source *sour
 	if (!p->arena)
 		return false;
 	p->ours = tw_arena_zalloc(p->arena, n, sizeof *p->ours);
-	p->kept = tw_arena_zalloc(p->arena, n, sizeof(struct tw_system *));
+	p->facts = tw_arena_zalloc(p->arena, n, sizeof(struct tw_system *));
 	p->sources = tw_arena_alloc(p->arena, n, sizeof *p->sources);
-	if (!p->ours || !p->kept || !p->sources)
+	if (!p->ours || !p->facts || !p->sources)
 		return false;
 	memcpy(p->sources, sources, n * sizeof *sources);
 	p->n = (uint32_t)n;
@@ -472,7 +473,7 @@ static enum tw_status begin(struct tw_plan *p, struct tw_err *err)
 	for (uint32_t i = 0; st == TW_OK && i < p->n; i++) {
 		st = add_source(p, &p->sources[i], &p->ours[i], err);
 		if (st == TW_OK && p->sources[i].system_fd >= 0)
-			p->kept[i] = kept_facts(&p->sources[i]);
+			p->facts[i] = stored_facts(&p->sources[i]);
 	}
 	if (st == TW_OK && !label(p))
 		st = tw_oom(err);
@@ -502,7 +503,7 @@ struct tw_plan *tw_plan_free(struct tw_plan *p)
 {
 	if (p) {
 		for (uint32_t i = 0; i < p->n; i++)
-			tw_system_free(p->kept[i]);
+			tw_system_free(p->facts[i]);
 		tw_system_free(p->system);
 		tw_arena_free(p->arena);
 		tw_mem_free(p);

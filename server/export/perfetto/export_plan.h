@@ -15,7 +15,7 @@ struct tw_plan {
 	struct tw_arena *arena;
 	struct tw_perfetto_options options;
 	struct tw_perfetto_source *sources;
-	struct tw_system **kept; /* by source: facts about its device's trace, or NULL */
+	struct tw_system **facts; /* by source: facts about its device's trace, or NULL */
 	struct tw_export_trace *ours;
 	uint32_t n;
 	bool finalized;           /* all fields below and the time offsets are decided */

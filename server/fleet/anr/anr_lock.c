@@ -76,7 +76,7 @@ static struct tw_lock_wait *met(struct reading *r, const struct tw_lock_wait *w)
 	return added;
 }
 
-static const char *kept(struct reading *r, const json_t *o, const char *key)
+static const char *copy_text(struct reading *r, const json_t *o, const char *key)
 {
 	const char *s = tw_json_text(o, key);
 	const char *copy = s[0] ? tw_arena_str(r->a, tw_str_of(s)) : "";
@@ -115,8 +115,8 @@ static bool add_note(void *arg, uint64_t id, const struct tw_note_row *n)
 	struct tw_lock_wait *at;
 
 	(void)id;
-	w.raw_owner = kept(r, detail, "owner_method");
-	w.source = kept(r, detail, "owner_source");
+	w.raw_owner = copy_text(r, detail, "owner_method");
+	w.source = copy_text(r, detail, "owner_source");
 	if (named || !w.raw_owner[0]) {
 		(void)tw_utf8_clean(text, sizeof text, n->text);
 		w.raw_monitor = tw_arena_str(r->a, tw_str_of(text));
@@ -126,7 +126,7 @@ static bool add_note(void *arg, uint64_t id, const struct tw_note_row *n)
 	if (at) {
 		count(at, r, n);
 		if (!at->holder[0])
-			at->holder = kept(r, detail, "owner");
+			at->holder = copy_text(r, detail, "owner");
 	}
 	json_decref(detail);
 	return !r->no_memory;

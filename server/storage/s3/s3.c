@@ -63,7 +63,7 @@ static enum tw_status hash_range(
 /* --- metadata --- */
 
 /* Sends a request whose response body is not needed. */
-static enum tw_status ask(struct tw_s3 *s, const struct tw_s3_request *r, struct tw_err *err)
+static enum tw_status send_only(struct tw_s3 *s, const struct tw_s3_request *r, struct tw_err *err)
 {
 	struct tw_s3_response a;
 	enum tw_status st = tw_s3_send(s, r, &a, err);
@@ -80,7 +80,7 @@ static enum tw_status explain_missing(struct tw_s3 *s, const char *key, struct t
 	enum tw_status st;
 
 	r.headers[r.n_headers++] = (struct tw_s3_header){"range", "bytes=0-0"};
-	st = ask(s, &r, err);
+	st = send_only(s, &r, err);
 	return st == TW_OK
 	               ? tw_fail(err, TW_BUSY,
 	                         "the store reports both that %.90s exists and that it does not",
@@ -140,7 +140,7 @@ static enum tw_status put_whole(
 	r.headers[r.n_headers++] = (struct tw_s3_header){"x-amz-meta-sha256", o->sha256};
 	r.from_fd = fd;
 	r.from_bytes = r.bytes = o->bytes;
-	return ask(s, &r, err);
+	return send_only(s, &r, err);
 }
 
 /* --- multipart uploads --- */
@@ -244,7 +244,7 @@ static enum tw_status abort_parts(
 	enum tw_status st;
 
 	(void)snprintf(query, sizeof query, "uploadId=%s", id);
-	st = ask(s, &r, err);
+	st = send_only(s, &r, err);
 	return st == TW_NOT_FOUND ? TW_OK : st;
 }
 
@@ -426,7 +426,7 @@ enum tw_status tw_s3_ping(struct tw_s3 *s, struct tw_err *err)
 {
 	const struct tw_s3_request r =
 	        REQUEST(TW_S3_HEAD, "HEAD", "owner/ping", .once = true, .timeout_s = PING_S);
-	enum tw_status st = ask(s, &r, err);
+	enum tw_status st = send_only(s, &r, err);
 
 	return st == TW_NOT_FOUND || st == TW_DENIED ? TW_OK : st;
 }

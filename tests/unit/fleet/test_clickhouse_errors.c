@@ -432,7 +432,7 @@ static enum tw_status search(struct session *s, struct tw_err *err)
 {
 	static const uint64_t numbers[] = {77};
 	const struct tw_fleet_query q = query_of(s, 0);
-	struct tw_search k = {.numbers = numbers, .n_methods = 1, .kept = s->arena};
+	struct tw_search k = {.numbers = numbers, .n_methods = 1, .results_arena = s->arena};
 
 	k.found = tw_arena_alloc(s->arena, 2 * (size_t)TW_SEARCH_HITS_MAX, sizeof *k.found);
 	return s->store->engine->search(s->store, &q, &one_cell, 1, &k, err);

@@ -527,7 +527,7 @@ static struct tw_search search(struct session *s, int engine, const struct tw_fl
 	struct tw_err err;
 
 	k.found = tw_arena_alloc(s->arena, 2 * (size_t)TW_SEARCH_HITS_MAX, sizeof *k.found);
-	k.kept = s->arena;
+	k.results_arena = s->arena;
 	if (s->of[engine]->engine->search(s->of[engine], query, r.cells, r.n, &k, &err) != TW_OK)
 		fail_msg("%s", err.msg);
 	return k;

@@ -280,7 +280,7 @@ enum tw_status tw_clickhouse_search(struct tw_fleet_store *s, const struct tw_fl
 	        (int)TW_SEARCH_HITS_MAX);
 	st = tw_clickhouse_select((struct tw_fleet_clickhouse *)s, &all, &sql, &r, err);
 	while (st == TW_OK && tw_clickhouse_more(&r) && io->n < TW_SEARCH_HITS_MAX)
-		st = read_call(&r, &all, io->kept, io, err);
+		st = read_call(&r, &all, io->results_arena, io, err);
 	return tw_clickhouse_end(&r, st, err);
 }
 
