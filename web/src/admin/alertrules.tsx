@@ -35,11 +35,11 @@ const figureOf = (r: Pick<Rule, 'kind' | 'percentile'>) => `${unitOf(r.kind) ===
 const subjectOf = (f: Figure) => f.version || f.title || f.anr || tr('no version');
 const draftOf = (r: Rule): Draft => ({ ...r, threshold: String(r.unit === 'share' ? Number((r.threshold * PERCENT).toPrecision(DIGITS)) : r.threshold) });
 
-const ASKED = ['alert', 'app', 'scenario', 'method', 'percentile', 'threshold'];
+const IN_LINK = ['alert', 'app', 'scenario', 'method', 'percentile', 'threshold'];
 
 /** A new rule, filled in by a link of another page: alertLink. */
-function asked(): Draft {
-	const [kind, app, scenario, method, percentile, threshold] = ASKED.map(text);
+function draftOfAddress(): Draft {
+	const [kind, app, scenario, method, percentile, threshold] = IN_LINK.map(text);
 	if (!kind) return NEW;
 	return { ...NEW, kind, app, scenario, method, percentile: Number(percentile) || NEW.percentile, threshold, name: [method || scenario || app, figureOf({ kind, percentile: Number(percentile) })].filter(Boolean).join(': ').slice(0, 100) };
 }
@@ -101,7 +101,7 @@ function Known({ column }: { column: string }) {
 }
 
 function Form({ rule, mail, keep, cancel }: { rule?: Rule; mail: boolean; keep: (d: Draft) => void; cancel: () => void }) {
-	const [d, put] = useState(() => (rule ? draftOf(rule) : asked()));
+	const [d, put] = useState(() => (rule ? draftOf(rule) : draftOfAddress()));
 	const unit = unitOf(d.kind);
 	const save = (e: Event) => {
 		e.preventDefault();
@@ -151,7 +151,7 @@ export function AlertRules() {
 	const [editing, open] = useEditing('alert', text('alert') ? '' : null); // '' is a new one
 	const edit = (id: string | null) => {
 		open(id);
-		set(Object.fromEntries(ASKED.map((name) => [name, null])));
+		set(Object.fromEntries(IN_LINK.map((name) => [name, null])));
 	};
 	const [now, show] = useState<Record<string, Look>>({}); // by rule
 	const [error, change] = useChange(load.again);

@@ -36,9 +36,9 @@ function Row({ e }: { e: Entry }) {
 }
 
 /** One page of entries; the next is put under it. */
-function Rows({ cursor, asked, everywhere, keys }: { cursor: number; asked: string; everywhere: boolean; keys: Map<string, string> }) {
+function Rows({ cursor, action, everywhere, keys }: { cursor: number; action: string; everywhere: boolean; keys: Map<string, string> }) {
 	const [more, show] = useState(false);
-	const load = useLoad(`audit ${cursor} ${asked} ${everywhere}`, () => get<Entries>('/api/v1/audit', { ...(cursor && { cursor }), action: asked, ...(everywhere && { everywhere: '1' }) }));
+	const load = useLoad(`audit ${cursor} ${action} ${everywhere}`, () => get<Entries>('/api/v1/audit', { ...(cursor && { cursor }), action, ...(everywhere && { everywhere: '1' }) }));
 	const v = load.value;
 	const wide = COLUMNS.length;
 	return <>
@@ -46,24 +46,24 @@ function Rows({ cursor, asked, everywhere, keys }: { cursor: number; asked: stri
 		{v && cursor === 0 && v.entries.length === 0 && <tr><td colSpan={wide} class="quiet">{tr('No changes of this kind yet.')}</td></tr>}
 		{v?.entries.map((e, i) => <Row key={e.id} e={named(since(e, v.entries.slice(i + 1).find((o) => o.action === e.action && o.target === e.target && o.project === e.project)), keys)} />)}
 		{v?.next_cursor && !more && <tr><td colSpan={wide}><button class="small" onClick={() => show(true)}>{tr('Older changes')}</button></td></tr>}
-		{v?.next_cursor && more && <Rows cursor={v.next_cursor} asked={asked} everywhere={everywhere} keys={keys} />}
+		{v?.next_cursor && more && <Rows cursor={v.next_cursor} action={action} everywhere={everywhere} keys={keys} />}
 	</>;
 }
 
 export function AuditPage() {
 	const named = text('action');
-	const asked = SORTS.some(([s]) => s === named) ? named : '';
+	const action = SORTS.some(([s]) => s === named) ? named : '';
 	const keys = new Map(useLoad('keys', () => manage.keys({ limit: 500 })).value?.keys.map((k) => [k.id, k.name || `${tr('(unnamed)')} ${k.scope}`]));
 	const everywhere = may.server && text('everywhere') === '1';
 	return (
 		<Page title={tr('Audit log')}>
 			<Panel title={tr('Entries')} aside={<>
 				{may.server && <label class="inline"><input type="checkbox" checked={everywhere} onChange={(e) => set({ everywhere: e.currentTarget.checked ? 1 : null }, true)} />{' '}{tr('of all projects and the server')}</label>}
-				<label class="inline">{tr('Show')}{' '}<select value={asked} onChange={(e) => set({ action: e.currentTarget.value }, true)}>{SORTS.map(([s, shown]) => <option key={s} value={s}>{shown}</option>)}</select></label>
+				<label class="inline">{tr('Show')}{' '}<select value={action} onChange={(e) => set({ action: e.currentTarget.value }, true)}>{SORTS.map(([s, shown]) => <option key={s} value={s}>{shown}</option>)}</select></label>
 			</>}>
 				<Cards label={tr('Entries')}>
 					<thead><tr>{COLUMNS.map((c) => <th key={c}>{c}</th>)}</tr></thead>
-					<tbody><Rows key={`${asked} ${everywhere}`} cursor={0} asked={asked} everywhere={everywhere} keys={keys} /></tbody>
+					<tbody><Rows key={`${action} ${everywhere}`} cursor={0} action={action} everywhere={everywhere} keys={keys} /></tbody>
 				</Cards>
 			</Panel>
 		</Page>

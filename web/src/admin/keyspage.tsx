@@ -115,13 +115,13 @@ function Keys({ came }: { came: () => void }) {
 	const load = useLoad(`keys ${cursor}`, () => manage.keys({ cursor }));
 	useCame(load, came);
 	const [fresh, hold] = useState<{ secret: string; name: string } | null>(null);
-	const [asked, ask] = useState<{ what: 'rotate' | 'revoke'; k: Key } | null>(null);
+	const [dialog, openDialog] = useState<{ what: 'rotate' | 'revoke'; k: Key } | null>(null);
 	const keys = [...(load.value?.keys ?? [])].sort((a, b) => Number(a.revoked_ms > 0) - Number(b.revoked_ms > 0) || b.created_ms - a.created_ms || (a.id < b.id ? 1 : -1));
 	const made = (secret: string, name: string) => {
 		hold({ secret, name });
 		load.again();
 	};
-	const close = () => ask(null);
+	const close = () => openDialog(null);
 	return (
 		<Panel title={tr('Keys of this project')}>
 			<Make made={made} />
@@ -131,11 +131,11 @@ function Keys({ came }: { came: () => void }) {
 			{keys.length > 0 && <Cards>
 				<thead><tr><th>{tr('Name')}</th><th>{tr('Scope')}</th><th>{tr('Created')}</th><th>{tr('Last seen')}</th>
 					<th>{tr('State')}</th><th><span class="hidden">{tr('Actions')}</span></th></tr></thead>
-				<tbody>{keys.map((k) => <Row key={k.id} k={k} rotate={() => ask({ what: 'rotate', k })} revoke={() => ask({ what: 'revoke', k })} />)}</tbody>
+				<tbody>{keys.map((k) => <Row key={k.id} k={k} rotate={() => openDialog({ what: 'rotate', k })} revoke={() => openDialog({ what: 'revoke', k })} />)}</tbody>
 			</Cards>}
 			{load.value && <Pages rows={keys.length} cursor={load.value.next_cursor} of={load} />}
-			{asked?.what === 'rotate' && <Rotate k={asked.k} close={close} made={made} />}
-			{asked?.what === 'revoke' && <Revoke k={asked.k} close={close} done={() => { close(); load.again(); }} />}
+			{dialog?.what === 'rotate' && <Rotate k={dialog.k} close={close} made={made} />}
+			{dialog?.what === 'revoke' && <Revoke k={dialog.k} close={close} done={() => { close(); load.again(); }} />}
 		</Panel>
 	);
 }
@@ -185,9 +185,9 @@ function Projects() {
 	const load = useLoad(`projects ${cursor}`, () => manage.projects(cursor));
 	const here = useLoad('session', () => api.session()).value?.project?.id;
 	const list = load.value?.projects ?? [];
-	const [asked, ask] = useState('');
+	const [doomed, setDoomed] = useState('');
 	/* the page shows the project until it is loaded again */
-	const deleted = () => (list.some((p) => p.id === here && p.name === asked) ? location.assign('/keys') : (ask(''), load.again()));
+	const deleted = () => (list.some((p) => p.id === here && p.name === doomed) ? location.assign('/keys') : (setDoomed(''), load.again()));
 	return (
 		<Panel title={tr('Projects')}>
 			<Pending of={load} what={tr('Loading projects')} />
@@ -196,10 +196,10 @@ function Projects() {
 				<tbody>{list.map((p) => (
 					<tr key={p.id}><td><a href={`/?project=${p.id}`} target="_self">{p.name}</a>{p.id === here && <span class="quiet">{' '}{tr('current')}</span>}</td>
 						<td class="when">{when(p.created_ms)}</td><td><code>{p.id}</code></td>
-						{may.server && <td class="actions"><button class="small danger" onClick={() => ask(p.name)} aria-label={tr('Delete project {name}', { name: p.name })}>{tr('Delete')}</button></td>}</tr>))}</tbody>
+						{may.server && <td class="actions"><button class="small danger" onClick={() => setDoomed(p.name)} aria-label={tr('Delete project {name}', { name: p.name })}>{tr('Delete')}</button></td>}</tr>))}</tbody>
 			</Cards>}
 			{load.value && turn(load.value.next_cursor)}
-			{asked && <DeleteProject name={asked} close={() => ask('')} done={deleted} />}
+			{doomed && <DeleteProject name={doomed} close={() => setDoomed('')} done={deleted} />}
 			{(load.value || load.error) && <><p class="quiet">{tr.rich('A project has its own traces, builds and keys, isolated from other projects.{server}', { server: !may.server && tr(' Projects are created on the server, with a first key:') })}</p>
 			{may.server ? <MakeProject made={load.again} /> : <Command>{'tracewell key create --data ./data --project NAME --scope ingest'}</Command>}</>}
 		</Panel>

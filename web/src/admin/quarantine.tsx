@@ -57,7 +57,7 @@ function Row({ q, again, discard }: { q: Poison; again: () => void; discard: () 
 export function QuarantinePage() {
 	const cursor = text('cursor');
 	const load = useLoad(`quarantine ${cursor}`, () => get<{ quarantine: Poison[]; total: number; total_bytes: number; next_cursor: string | null }>('/api/v1/quarantine', { cursor }));
-	const [asked, ask] = useState<Poison | null>(null);
+	const [doomed, setDoomed] = useState<Poison | null>(null);
 	const [error, fail] = useState<Error | null>(null);
 	const [tried, note] = useState<string[]>([]);
 	const list = load.value?.quarantine ?? [];
@@ -84,11 +84,11 @@ export function QuarantinePage() {
 				{list.length > 0 && <Cards>
 					<thead><tr><th>{tr('Upload')}</th><th>{tr('Failure')}</th><th>{tr('Format')}</th><th class="num">{tr('Crashes')}</th><th class="num">{tr('Size')}</th>
 						<th>{tr('First crash')}</th><th><span class="hidden">{tr('Actions')}</span></th></tr></thead>
-					<tbody>{list.map((q) => <Row key={q.id} q={q} again={() => again(q)} discard={() => ask(q)} />)}</tbody>
+					<tbody>{list.map((q) => <Row key={q.id} q={q} again={() => again(q)} discard={() => setDoomed(q)} />)}</tbody>
 				</Cards>}
 				{load.value && <Pages rows={list.length} cursor={load.value.next_cursor} of={load} />}
 			</Panel>
-			{asked && <Discard q={asked} close={() => ask(null)} done={() => { ask(null); load.again(); }} />}
+			{doomed && <Discard q={doomed} close={() => setDoomed(null)} done={() => { setDoomed(null); load.again(); }} />}
 		</Page>
 	);
 }

@@ -27,8 +27,8 @@ export function SignIn({ done, provider, ended = false }: { done: () => Promise<
 	const [busy, work] = useState(false);
 
 	// where a link leads, on this page alone
-	const asked = text('next');
-	const next = /^\/(?![/\\])/.test(asked) ? asked : '/';
+	const target = text('next');
+	const next = /^\/(?![/\\])/.test(target) ? target : '/';
 
 	const enter = async (by: Parameters<typeof api.signIn>[0]) => {
 		work(true);

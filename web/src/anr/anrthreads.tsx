@@ -48,11 +48,11 @@ function States({ p, chosen }: { p: AnrProcess; chosen: string }) {
 
 export function Threads({ p, timed }: { p: AnrProcess; timed: boolean }) {
 	const filter = text('anr');
-	const asked = text('anrstate');
+	const requested = text('anrstate');
 	const open = number('stack');
 	const limit = Math.max(ROWS, number('anrrows') ?? ROWS);
 	const all = useMemo(() => order(p), [p]);
-	const state = p.threads.some((t) => stateOf(t) === asked) ? asked : ''; // another process may have none in it
+	const state = p.threads.some((t) => stateOf(t) === requested) ? requested : ''; // another process may have none in it
 	const found = useMemo(() => all.filter((i) => (!state || stateOf(p.threads[i]) === state) && shows(p.threads[i], filter)), [all, state, filter]);
 	if (p.threads.length === 0) return null;
 	return (

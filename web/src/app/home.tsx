@@ -14,16 +14,16 @@ const NEWEST = 6;
 
 export function HomePage() {
 	const { params: { app = '', version_name = '', scenario = '', os = '', build_id = '' } } = useFleet();
-	const asked = { app, version_name, scenario, os, build_id };
-	const load = useLoad(`newest ${JSON.stringify(asked)} ${traceChanges.value}`, (s) => api.traces({ ...asked, limit: NEWEST }, s));
+	const query = { app, version_name, scenario, os, build_id };
+	const load = useLoad(`newest ${JSON.stringify(query)} ${traceChanges.value}`, (s) => api.traces({ ...query, limit: NEWEST }, s));
 	const [first, watch] = useState(false); // the first trace comes while this page is open
 	const v = load.value;
-	const empty = v?.total === 0 && Object.values(asked).every((x) => !x);
+	const empty = v?.total === 0 && Object.values(query).every((x) => !x);
 	useEffect(() => {
 		if (empty) watch(true);
 		else document.title = tr('Overview · tracewell');
 	}, [empty]);
-	const few = v !== null && v.traces.length === v.total && Object.values(asked).every((x) => !x);
+	const few = v !== null && v.traces.length === v.total && Object.values(query).every((x) => !x);
 	if (empty || first) return <ListPage />;
 	return (
 		<main class="fleet load-in-order">

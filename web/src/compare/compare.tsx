@@ -93,9 +93,9 @@ export function ComparePage() {
 	const [a, b, rootText] = [text('a'), text('b'), text('root')];
 	const params = { a, b, thread: text('thread') };
 	const root = /^\d+(\.\d+)*$/.test(rootText) ? rootText.split('.').map(Number) : [];
-	const asked = { ...params, root: root.join('.'), max_nodes: number('nodes') };
+	const query = { ...params, root: root.join('.'), max_nodes: number('nodes') };
 	const some = a !== '' && b !== '';
-	const tree = useLoad<Comparison | null>(JSON.stringify(asked), async (s) => (some ? comparisonOf(asked.thread, asked.root, (thread) => api.compare({ ...asked, thread }, s)) : null));
+	const tree = useLoad<Comparison | null>(JSON.stringify(query), async (s) => (some ? comparisonOf(query.thread, query.root, (thread) => api.compare({ ...query, thread }, s)) : null));
 	useEffect(() => {
 		document.title = tr('Comparison · tracewell');
 	}, []);

@@ -27,15 +27,15 @@ const LEVELS = [0.1, 0.3, 0.7]; // of the larger of the two
 const onBoth = (c: ComparedTree) => pairOf(c, 0, 'ns').a > 0 && pairOf(c, 0, 'ns').b > 0;
 
 /** Compares the given threads; by default the main threads if both sides have them. */
-export async function comparisonOf(meant: string, root: string, ask: (thread: string) => Promise<Omit<Comparison, 'thread'>>): Promise<Comparison> {
-	if (meant === 'main') return { ...(await ask('main')), thread: 'main' };
+export async function comparisonOf(meant: string, root: string, fetchThread: (thread: string) => Promise<Omit<Comparison, 'thread'>>): Promise<Comparison> {
+	if (meant === 'main') return { ...(await fetchThread('main')), thread: 'main' };
 	if (meant === '' && root === '') {
-		const c = await ask('main').catch((e: unknown) => {
+		const c = await fetchThread('main').catch((e: unknown) => {
 			if ((e as { status?: number }).status !== 404) throw e; // one of them has no known main thread
 		});
 		if (c && onBoth(c)) return { ...c, thread: 'main' };
 	}
-	return { ...(await ask('')), thread: 'all' };
+	return { ...(await fetchThread('')), thread: 'all' };
 }
 
 /** 0: as before or small; up to 4: much more in B, down to -4: much less.  `whole`: the time of the larger side. */

@@ -21,8 +21,8 @@ export function RangeGraph({ id, base, here, turn }: { id: string; base: Base; h
 	const root = useMemo(() => (rootText ? rootText.split('.').map(Number) : []), [rootText]);
 	const side = text('dwidth') === 'a' ? 'a' : 'b';
 	const [listed, list] = useTable('children');
-	const asked = { ...part('a', id, base), ...part('b', id, here), root: root.join('.'), max_nodes: number('dnodes') };
-	const load = useLoad<ComparedTree>(JSON.stringify(asked) + turn, (s) => api.compare(asked, s));
+	const query = { ...part('a', id, base), ...part('b', id, here), root: root.join('.'), max_nodes: number('dnodes') };
+	const load = useLoad<ComparedTree>(JSON.stringify(query) + turn, (s) => api.compare(query, s));
 	const go = (to: number[]) => set({ droot: to.join('.'), dnodes: null, ...afresh() }, true);
 	const c = load.value;
 	const gone = load.error instanceof Refusal && load.error.status === 404 && root.length > 0;

@@ -12,14 +12,14 @@ import { tr } from '../i18n/strings/versus';
 import { QUERY_PARAMS, daysOf, isSingleTrace, named, paramsOf, SIDES, swapped, treeOf, WHERE, type FleetTree, type Reported, type Versus } from './versusdoc';
 import { rootOf, VersusGraph } from './versusgraph';
 import { MixCard, OneMethod, Quantiles, SideCard } from './versusnumbers';
-import { ask, Picker, useSuggestion, useValues } from './versuspick';
+import { compareWith, Picker, useSuggestion, useValues } from './versuspick';
 import { METHODS_MAX, ONLY, VersusTable } from './versustable';
 
 const DAYS_MAX = 400;
 
 type Params = Record<string, string | number>;
 
-const startOver = () => ask({ ...Object.fromEntries(QUERY_PARAMS.map((name) => [name, null])), method: null });
+const startOver = () => compareWith({ ...Object.fromEntries(QUERY_PARAMS.map((name) => [name, null])), method: null });
 
 function Nothing({ none, only }: { none: boolean; only: string | undefined }) {
 	return (
@@ -41,7 +41,7 @@ function Refused({ error, retry }: { error: Error; retry: () => void }) {
 		<div class="notice bad" role="alert">
 			<strong>{status === 404 ? tr('Trace not found') : tr('These traces cannot be compared.')}</strong>
 			<p class="anywhere">{status === 404 ? tr('It was deleted, belongs to another project, or its id is incomplete.') : ended(sentence(error.message))}</p>
-			<p class="row">{alone.map((s) => <button key={s} onClick={() => ask({ [s]: null })}>{tr('Remove the trace from {toUpperCase}', { toUpperCase: s.toUpperCase() })}</button>)}
+			<p class="row">{alone.map((s) => <button key={s} onClick={() => compareWith({ [s]: null })}>{tr('Remove the trace from {toUpperCase}', { toUpperCase: s.toUpperCase() })}</button>)}
 				<button onClick={startOver}>{tr('Start over')}</button><button onClick={retry}>{tr('Try again')}</button></p>
 		</div>
 	);
@@ -56,9 +56,9 @@ function Empty({ v }: { v: Versus }) {
 			<strong>{tr('Nothing can be compared.')}</strong>
 			<p>{tr('{common} Choose others above, or:', { common: common ? tr('Both sides have traces, but no device class is on both.') : tr('One side has no traces.') })}</p>
 			<p class="row">
-				{days < DAYS_MAX && <button onClick={() => ask({ days: DAYS_MAX })}>{tr('Use {days_max} days', { days_max: DAYS_MAX })}</button>}
-				{filters.length > 0 && <button onClick={() => ask(Object.fromEntries(filters.map((w) => [w, null])))}>{tr('Clear the common filters')}</button>}
-				{common && text('mix') !== 'none' && <button onClick={() => ask({ mix: 'none' })}>{tr('Compare without device correction')}</button>}
+				{days < DAYS_MAX && <button onClick={() => compareWith({ days: DAYS_MAX })}>{tr('Use {days_max} days', { days_max: DAYS_MAX })}</button>}
+				{filters.length > 0 && <button onClick={() => compareWith(Object.fromEntries(filters.map((w) => [w, null])))}>{tr('Clear the common filters')}</button>}
+				{common && text('mix') !== 'none' && <button onClick={() => compareWith({ mix: 'none' })}>{tr('Compare without device correction')}</button>}
 				<button onClick={startOver}>{tr('Start over')}</button>
 			</p>
 		</div>
@@ -117,7 +117,7 @@ function Body({ params, of }: { params: Params; of: string }) {
 }
 
 function Links({ params }: { params: Params }) {
-	const other = () => ask(swapped(text));
+	const other = () => compareWith(swapped(text));
 	return <>
 		<button onClick={other}>{tr('Swap A and B')}</button>
 		<a class="button" href={url(WHERE, { ...params, method: withoutParameters(text('method')), format: 'markdown' })}>Markdown</a>

@@ -7,7 +7,7 @@ import { afresh, useTable } from '../ui/panelstate';
 import { Busy, Choice, Failure, Panel, type Loaded } from '../ui/parts';
 import { set, text } from '../ui/route';
 import { tr } from '../i18n/strings/versus';
-import { ask } from './versuspick';
+import { compareWith } from './versuspick';
 
 const NODES_MAX = 200000;
 const GREY = tr('the change is under 1 % of the whole, or may be chance');
@@ -51,12 +51,12 @@ export function VersusGraph({ tree, of }: { tree: Loaded<ComparedTree>; of: stri
 	const gone = tree.error instanceof Refusal && tree.error.status === 404 && text('root') !== '';
 	return (
 		<Panel title={tr('Differential flame graph')} id="difference" aside={<>
-			<Choice label={tr('Threads')} value={text('thread') || 'all'} options={[['all', tr('All threads')], ['main', tr('Main thread')]]} onPick={(v) => ask({ thread: v === 'main' ? v : null })} />
-			<Choice label={tr('Frames')} value={text('frames') === 'app' ? 'app' : 'all'} options={[['all', tr('All frames')], ['app', tr('The app’s')]]} onPick={(v) => ask({ frames: v === 'app' ? v : null })} />
+			<Choice label={tr('Threads')} value={text('thread') || 'all'} options={[['all', tr('All threads')], ['main', tr('Main thread')]]} onPick={(v) => compareWith({ thread: v === 'main' ? v : null })} />
+			<Choice label={tr('Frames')} value={text('frames') === 'app' ? 'app' : 'all'} options={[['all', tr('All frames')], ['app', tr('The app’s')]]} onPick={(v) => compareWith({ frames: v === 'app' ? v : null })} />
 			<span class="quiet">{tr('Widths')}</span><Choice label={tr('Widths')} value={text('width') === 'a' ? 'a' : 'b'} options={[['b', tr('As B')], ['a', tr('Widths of A, with removed calls')]]} onPick={(v) => set({ width: v === 'a' ? v : null }, true)} />
 		</>}>
 			{gone && <div class="notice"><strong>{tr('This path does not exist here.')}</strong><p>{tr('Neither side has a call on this path, or the set of traces has changed since the link was made.')}</p>
-				<button onClick={() => ask({})}>{tr('Show the whole graph')}</button></div>}
+				<button onClick={() => compareWith({})}>{tr('Show the whole graph')}</button></div>}
 			{tree.error && !gone && <Failure error={tree.error} retry={tree.again} />}
 			{!tree.value && tree.busy && <Busy what={tr('Merging calls of both sides')} />}
 			{tree.value && !tree.error && <div class={tree.busy ? 'stale' : ''} data-graph={tree.busy ? undefined : '1'}><Graph c={tree.value} of={of} /></div>}

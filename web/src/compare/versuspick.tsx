@@ -29,15 +29,15 @@ export function useValues(): Values {
 export function useSuggestion({ load, app }: Values, wanted: boolean): { sides: Record<'a' | 'b' | 'app', string> | null; versions: Loaded<unknown>; only: string | undefined; busy: boolean } {
 	const of = text('app') || app[0] || '';
 	const [scenario, since] = [text('scenario'), sinceOf(text, Date.now())];
-	const ask = wanted && !load.busy;
-	const versions = useLoad(ask ? `versions ${of} ${scenario} ${since}` : '', async (s) => (ask
+	const ready = wanted && !load.busy;
+	const versions = useLoad(ready ? `versions ${of} ${scenario} ${since}` : '', async (s) => (ready
 		? (await get<{ groups: { key: string }[] }>('/api/v1/fleet/scenarios', { by: 'version', app: of, scenario, since }, s)).groups.map((g) => g.key) : []));
-	const [newest, before] = ask && !versions.busy ? newestFirst([...new Set(versions.value)]) : [];
+	const [newest, before] = ready && !versions.busy ? newestFirst([...new Set(versions.value)]) : [];
 	return { sides: before ? { a: before, b: newest, app: app.length > 1 ? of : text('app') } : null, only: before ? '' : newest && `${of} ${newest}`.trim(), versions, busy: wanted && (load.busy || versions.busy) };
 }
 
-/** Another question: the graph begins at its top. */
-export function ask(changes: Record<string, string | number | null>): void {
+/** Compares other sides, or by another filter: the graph begins at its top. */
+export function compareWith(changes: Record<string, string | number | null>): void {
 	set({ ...changes, root: null, nodes: null, rows: null, ...afresh() }, true);
 }
 
@@ -49,7 +49,7 @@ function Pick({ side, title, name, values, none, disabled = false }: { side: str
 	const list = now && !values.includes(now) ? [now, ...values] : values;
 	return (
 		<label><Caption title={title} />
-			<select name={name} aria-label={`${side} ${title}`} value={now} disabled={disabled} class={now ? '' : 'unset'} onChange={(e) => ask({ [name]: e.currentTarget.value })}>
+			<select name={name} aria-label={`${side} ${title}`} value={now} disabled={disabled} class={now ? '' : 'unset'} onChange={(e) => compareWith({ [name]: e.currentTarget.value })}>
 				<option value="">{none}</option>
 				{list.map((v) => <option key={v} value={v}>{name.endsWith('class') ? classWord(v) : v}</option>)}
 			</select></label>
@@ -59,14 +59,14 @@ function Pick({ side, title, name, values, none, disabled = false }: { side: str
 function Day({ side, name, title, disabled }: { side: string; name: string; title: string; disabled: boolean }) {
 	const now = text(name);
 	return <label><Caption title={title} /><input type="date" name={name} aria-label={`${side} ${title}`} value={now} disabled={disabled} class={now ? '' : 'unset'}
-		onChange={(e) => ask({ [name]: e.currentTarget.value })} /></label>;
+		onChange={(e) => compareWith({ [name]: e.currentTarget.value })} /></label>;
 }
 
 function TraceId({ side, name }: { side: string; name: string }) {
 	const value = text(name);
 	const now = value.startsWith('trace:') ? value.slice(6) : '';
 	return <label><Caption title={tr('Or one trace')} /><input key={now} name={`${name}.trace`} aria-label={tr('{side} Or one trace', { side })} defaultValue={now} placeholder={tr('id or address')} spellcheck={false} autocomplete="off"
-		onChange={(e) => ask({ [name]: e.currentTarget.value.trim() && `trace:${traceIn(e.currentTarget.value)}` })} /></label>;
+		onChange={(e) => compareWith({ [name]: e.currentTarget.value.trim() && `trace:${traceIn(e.currentTarget.value)}` })} /></label>;
 }
 
 function One({ name, values }: { name: 'a' | 'b'; values: Values }) {
@@ -89,9 +89,9 @@ function Both({ values }: { values: Values }) {
 		<div class="pickrow" role="group" aria-label={tr('Both sides')}>
 			<strong>{tr('Both')}</strong>
 			{TITLES.map(([column, title]) => <Pick key={column} side={tr('Both')} title={title} name={column} values={values[column]} none={tr('any')} />)}
-			<label class="two"><Caption title={tr('Time')} /><select name="days" value={days} onChange={(e) => ask({ days: Number(e.currentTarget.value) === 30 ? null : e.currentTarget.value })}>
+			<label class="two"><Caption title={tr('Time')} /><select name="days" value={days} onChange={(e) => compareWith({ days: Number(e.currentTarget.value) === 30 ? null : e.currentTarget.value })}>
 				{(DAYS.includes(days) ? DAYS : [days, ...DAYS]).map((n) => <option key={n} value={n}>{tr.many(n, '{n} day', '{n} days')}</option>)}</select></label>
-			<label><Caption title={tr('Mix')} /><select name="mix" value={text('mix')} onChange={(e) => ask({ mix: e.currentTarget.value })}>
+			<label><Caption title={tr('Mix')} /><select name="mix" value={text('mix')} onChange={(e) => compareWith({ mix: e.currentTarget.value })}>
 				<option value="">{tr('B as in A')}</option><option value="none">{tr('not corrected')}</option></select></label>
 		</div>
 	);

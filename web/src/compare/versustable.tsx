@@ -88,14 +88,14 @@ export function VersusTable({ v, busy, detail }: { v: Versus; busy: boolean; det
 	const heads = { now: { sort: key, order: down ? 'desc' : 'asc' }, standard: STANDARD };
 	const shown = list.slice(0, rows);
 	const most = Math.max(1, ...shown.map((m) => Math.abs(m.self_ns.b - m.self_ns.a)));
-	const asked = text('method');
+	const method = text('method');
 	const there = v.counts[only] ?? v.methods.length;
 	return (
 		<Panel title={tr('Methods')} id="methods" aside={<><Choice label={tr('Show')} value={only} options={ONLY.map(([k, t]): [string, string] => [k, `${t} (${count(v.counts[k] ?? 0)})`])} onPick={(w) => set({ only: w === 'all' ? null : w, rows: null }, true)} />
 			<Filter />{list.length > 0 && <Copy text={tsv(list)} label={tr('Copy as TSV')} />}</>}>
-			{asked && !shown.some((m) => nameOf(m) === asked) && <section class="asked" aria-label={tr('One method')}>
-				<div class="row"><h3 class="anywhere"><MethodName name={asked} /></h3><span class="grow" /><button class="small" onClick={() => set({ method: null }, true)}>{tr('Close')}</button></div>
-				{detail(withoutParameters(asked), v.methods.find((m) => nameOf(m) === asked)?.descriptor ?? '')}</section>}
+			{method && !shown.some((m) => nameOf(m) === method) && <section class="asked" aria-label={tr('One method')}>
+				<div class="row"><h3 class="anywhere"><MethodName name={method} /></h3><span class="grow" /><button class="small" onClick={() => set({ method: null }, true)}>{tr('Close')}</button></div>
+				{detail(withoutParameters(method), v.methods.find((m) => nameOf(m) === method)?.descriptor ?? '')}</section>}
 			{list.length === 0 && <p class="quiet">{tr('No methods match.')}</p>}
 			{list.length > 0 && <Cards of="methods compared" stale={busy}>
 				<thead><tr>{COLUMNS.map(([k, label]) => <Sorted key={k} by={k} label={label} hint={k.endsWith('change') ? tr('Size of the change, in either direction') : undefined} {...heads} />)}</tr></thead>

@@ -59,9 +59,9 @@ function Both({ of }: { of: Callers }) {
 }
 
 export function FleetCallers({ name }: { name: string }) {
-	const asked = useFleetQuery();
+	const fleet = useFleetQuery();
 	const thread = text('thread');
-	const load = useLoad(`callers ${name} ${asked.key} ${thread}`, (signal) => get<Callers>('/api/v1/fleet/callers', { ...asked.params, name, ...(thread && { thread }) }, signal));
+	const load = useLoad(`callers ${name} ${fleet.key} ${thread}`, (signal) => get<Callers>('/api/v1/fleet/callers', { ...fleet.params, name, ...(thread && { thread }) }, signal));
 	const v = load.value?.name === name ? load.value : null;
 	return (
 		<Panel title={tr('Callers')} id="callers" aside={<OnThread />}>

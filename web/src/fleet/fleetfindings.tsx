@@ -43,8 +43,8 @@ function Stand({ f }: { f: Found }) {
 const nothing = (f: Found) => (f.examined === 0 ? tr('No analysed trace matches.') : tr('Detectors found nothing above their thresholds.'));
 
 /** Loads findings, repeatedly while some of the project's traces are not analysed. */
-function useFindings(asked: { by: string; limit: number; rule?: string }): Loaded<Found> {
-	const params = { ...useFleetQuery().params, ...asked };
+function useFindings(own: { by: string; limit: number; rule?: string }): Loaded<Found> {
+	const params = { ...useFleetQuery().params, ...own };
 	const load = useLoad(JSON.stringify(params), (signal) => get<Found>('/api/v1/fleet/findings', params, signal));
 	usePolling(load, load.value?.pending && PROCESSING_MS);
 	return load;

@@ -89,11 +89,11 @@ function searchLink(name: string): string {
 }
 
 export function FleetMethod({ name }: { name: string }) {
-	const asked = useFleetQuery();
+	const fleet = useFleetQuery();
 	const { by, bys } = useBy();
 	const metric = metricNamed(text('metric'));
 	const [, label, meaning] = METRICS.find(([m]) => m === metric)!;
-	const load = useLoad(`method ${name} ${by} ${metric} ${asked.key}`, (signal) => get<Series>('/api/v1/fleet/method', { ...asked.params, name, by, metrics: metric }, signal));
+	const load = useLoad(`method ${name} ${by} ${metric} ${fleet.key}`, (signal) => get<Series>('/api/v1/fleet/method', { ...fleet.params, name, by, metrics: metric }, signal));
 	const v = load.value?.by === by ? load.value : null; // another question's groups have other keys
 	const groups = v && v.groups.some((g) => g[metric]) ? inOrder(by, v.groups) : [];
 	const none = !groups.some((g) => g[metric]?.traces);

@@ -57,7 +57,7 @@ function Table({ v, rows }: { v: FleetMethods; rows: number }) {
 }
 
 function List() {
-	const asked = useFleetQuery();
+	const fleet = useFleetQuery();
 	const { metric, stat, order } = useSort();
 	const rows = Math.min(MOST, Math.max(PAGE, number('rows') ?? PAGE));
 	const q = text('q');
@@ -65,7 +65,7 @@ function List() {
 	const thread = text('thread');
 	const waits = text('waits') === '1';
 	const question = { ...(!waits && { waits: 'false' }), sort: `${stat}_${metric}`, order, q, limit: rows, ...(regex && { regex: 1 }), ...(thread && { thread }), metrics: METRICS.map(([m]) => m).join(',') };
-	const load = useLoad(`methods ${JSON.stringify(question)} ${asked.key}`, (signal) => get<FleetMethods>('/api/v1/fleet/methods', { ...asked.params, ...question }, signal));
+	const load = useLoad(`methods ${JSON.stringify(question)} ${fleet.key}`, (signal) => get<FleetMethods>('/api/v1/fleet/methods', { ...fleet.params, ...question }, signal));
 	const v = load.value;
 	return (
 		<Panel title={tr('Methods of all traces')} id="methods" aside={<>

@@ -53,10 +53,10 @@ export function useBy(not: string[] = []): { by: string; bys: string[] } {
 	const label = text('label');
 	const labels = useLabels().filter((l) => !label || label.startsWith(`${l}=`)).map((l) => LABEL + l);
 	const fixed = BYS.map(([b]) => b).filter((b) => !not.includes(b) && !(label && (b === 'class' || b === 'os'))); // rollups of a label know neither
-	const asked = text('by');
+	const requested = text('by');
 	// an uncounted label is requested, too: the server's error has the remedy
-	const bys = [...fixed, ...(asked.startsWith(LABEL) && !labels.includes(asked) ? [...labels, asked] : labels)];
-	return { by: bys.includes(asked) ? asked : 'version', bys };
+	const bys = [...fixed, ...(requested.startsWith(LABEL) && !labels.includes(requested) ? [...labels, requested] : labels)];
+	return { by: bys.includes(requested) ? requested : 'version', bys };
 }
 
 export function PickBy({ by, bys }: { by: string; bys: string[] }) {
@@ -77,14 +77,14 @@ export function Narrowed() {
 	const os = text('os'), build = text('build_id'), label = text('label');
 	const chips: [string, string][] = [['os', os && tr('Android {os}', { os })], ['build_id', build && tr('build {build}', { build })], ['label', label]];
 	const labels = useLabels();
-	const ask = (e: SubmitEvent) => {
+	const submit = (e: SubmitEvent) => {
 		e.preventDefault();
 		const form = new FormData(e.currentTarget as HTMLFormElement);
 		const value = String(form.get('value')).trim();
 		if (value) set({ label: `${form.get('name')}=${value}`, class: null, os: null }, true); // rollups of a label know neither
 	};
 	return <>
-		{labels.length > 0 && !label && <form class="inlineform" aria-label={tr('Traces with a label')} onSubmit={ask}>
+		{labels.length > 0 && !label && <form class="inlineform" aria-label={tr('Traces with a label')} onSubmit={submit}>
 			<label class="inline">{tr('Label')}{' '}<select name="name">{labels.map((l) => <option key={l} value={l}>{l}</option>)}</select></label>
 			<input name="value" aria-label={tr('Value of the label')} placeholder={tr('is')} /><button class="small">{tr('Set')}</button>
 		</form>}

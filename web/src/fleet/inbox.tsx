@@ -97,9 +97,9 @@ export function InboxPage({ name }: { name: string }) {
 	const box = BOXES.find((b) => b === text('state')) ?? 'live';
 	const kind = ['anr', 'regression', 'alert'].includes(text('kind')) ? text('kind') : '';
 	const owner = text('owner');
-	const asked = { state: box, kind, owner, cursor: text('cursor') };
-	const page = JSON.stringify(asked);
-	const load = useLoad(`inbox ${page}`, (s) => get<Inbox>('/api/v1/inbox', { ...asked, limit: PAGE }, s));
+	const query = { state: box, kind, owner, cursor: text('cursor') };
+	const page = JSON.stringify(query);
+	const load = useLoad(`inbox ${page}`, (s) => get<Inbox>('/api/v1/inbox', { ...query, limit: PAGE }, s));
 	const [keys, hold] = useState<string[]>([]);
 	const v = load.value;
 	const items = v?.items ?? [];

@@ -45,9 +45,9 @@ function useLockQuery() {
 }
 
 function One({ name }: { name: string }) {
-	const asked = useLockQuery();
+	const query = useLockQuery();
 	const by = text('by') === 'day' ? 'day' : 'version';
-	const load = useLoad(`lock ${name} ${by} ${asked.key}`, () => get<Series>('/api/v1/fleet/lock', { ...asked.params, name, by }));
+	const load = useLoad(`lock ${name} ${by} ${query.key}`, () => get<Series>('/api/v1/fleet/lock', { ...query.params, name, by }));
 	const v = load.value;
 	return (
 		<Panel title={tr('One lock')} id="lock" aside={<><Choice label={tr('By')} value={by} options={[['version', tr('by version')], ['day', tr('by day')]]} onPick={(b) => set({ by: b === 'day' ? b : null }, true)} />
@@ -63,23 +63,23 @@ function One({ name }: { name: string }) {
 }
 
 function List() {
-	const asked = useLockQuery();
+	const query = useLockQuery();
 	const sort = SORTS.some(([s]) => s === text('sort')) ? text('sort') : 'total';
 	const q = text('q');
 	const days = useDays();
-	const load = useLoad(`locks ${sort} ${q} ${asked.key}`, () => get<Locks>('/api/v1/fleet/locks', { ...asked.params, sort, q }));
+	const load = useLoad(`locks ${sort} ${q} ${query.key}`, () => get<Locks>('/api/v1/fleet/locks', { ...query.params, sort, q }));
 	const v = load.value;
 	return (
-		<Panel title={asked.threads ? tr('Locks that threads waited for') : tr('Locks that main threads waited for')} id="locks" aside={<>
-			<label class="inline">{tr('Threads')}{' '}<select name="threads" value={asked.threads} onChange={(e) => set({ threads: e.currentTarget.value }, true)}><option value="">{tr('main')}</option><option value="all">{tr('all')}</option></select></label>
-			<label class="inline">{tr('Source')}{' '}<select name="source" value={asked.source} onChange={(e) => set({ source: e.currentTarget.value }, true)}><option value="">{tr('both')}</option><option value="calls">{tr('traces')}</option><option value="reports">{tr('ANR reports')}</option></select></label>
+		<Panel title={query.threads ? tr('Locks that threads waited for') : tr('Locks that main threads waited for')} id="locks" aside={<>
+			<label class="inline">{tr('Threads')}{' '}<select name="threads" value={query.threads} onChange={(e) => set({ threads: e.currentTarget.value }, true)}><option value="">{tr('main')}</option><option value="all">{tr('all')}</option></select></label>
+			<label class="inline">{tr('Source')}{' '}<select name="source" value={query.source} onChange={(e) => set({ source: e.currentTarget.value }, true)}><option value="">{tr('both')}</option><option value="calls">{tr('traces')}</option><option value="reports">{tr('ANR reports')}</option></select></label>
 			<label class="inline">{tr('Find')}{' '}<input type="search" name="q" value={q} onInput={(e) => set({ q: e.currentTarget.value })} /></label>
 		</>}>
 			{(!v || load.error) && <Pending of={load} what={tr('Loading locks')} />}
 			{v && v.locks.length === 0 && <NoRows also={['source', 'q']} unmatched={tr('No lock wait matches.')} none={<>
-				{asked.threads ? tr('No thread waited for a lock in the last {days} days.', { days }) : tr('No main thread waited for a lock in the last {days} days.', { days })}
+				{query.threads ? tr('No thread waited for a lock in the last {days} days.', { days }) : tr('No main thread waited for a lock in the last {days} days.', { days })}
 				{may.write && <>{' '}{tr('Drop a trace with lock waits, or a thread dump, anywhere on this page.')}</>}
-				{!asked.threads && <>{' '}<button class="small" onClick={() => set({ threads: 'all' }, true)}>{tr('Include all threads')}</button></>}</>} />}
+				{!query.threads && <>{' '}<button class="small" onClick={() => set({ threads: 'all' }, true)}>{tr('Include all threads')}</button></>}</>} />}
 			{v && v.locks.length > 0 && <Cards>
 				<thead><tr><th>{tr('Acquired in')}</th><th>{tr('Held by')}</th>{SORTS.map(([by, label]) => <Sorted key={by} by={by} label={label} now={{ sort, order: 'fixed' }} standard="total" />)}
 					<th class="num">{tr('ANRs')}</th><th class="num">{tr('Versions')}</th><th>{tr('Last seen')}</th><th><span class="hidden">{tr('Trace')}</span></th></tr></thead>

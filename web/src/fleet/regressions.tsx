@@ -46,8 +46,8 @@ function How({ r }: { r: Regression }) {
 /** Both versions, in the days in which they were used, the method opened. */
 function versions(r: Regression): string {
 	const days = Math.min(400, Math.max(30, Math.floor((Date.now() - r.day_ms) / DAY_MS) + 30));
-	const asked = Object.entries({ a: r.base, b: r.head, app: r.app, scenario: r.scenario, method: r.method, days: days > 30 ? String(days) : '' });
-	return link(`/fleet/compare?${new URLSearchParams(asked.filter(([, v]) => v))}`);
+	const query = Object.entries({ a: r.base, b: r.head, app: r.app, scenario: r.scenario, method: r.method, days: days > 30 ? String(days) : '' });
+	return link(`/fleet/compare?${new URLSearchParams(query.filter(([, v]) => v))}`);
 }
 
 function Evidence({ r }: { r: Regression }) {

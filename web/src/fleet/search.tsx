@@ -42,14 +42,14 @@ function useQuestion(): Record<string, string> | null {
 }
 
 function Form() {
-	const ask = (e: SubmitEvent) => {
+	const submit = (e: SubmitEvent) => {
 		e.preventDefault();
 		const form = new FormData(e.currentTarget as HTMLFormElement);
 		const of = (name: string) => String(form.get(name) ?? '').trim();
 		set(Object.fromEntries(['method', 'regex', 'over', 'on', 'below', 'below_regex', 'os'].map((n) => [n, of(n)])), true);
 	};
 	return (
-		<form class="rule search" onSubmit={ask} aria-label={tr('Search for')}>
+		<form class="rule search" onSubmit={submit} aria-label={tr('Search for')}>
 			<div class="row">
 				<label class="inline grow">{tr('Method')}{' '}<input name="method" class="mono" required defaultValue={text('method')} placeholder="com.shop.Repo.load" autofocus /></label>
 				<label class="inline"><input type="checkbox" name="regex" value="1" defaultChecked={text('regex') === '1'} />{' '}{tr('regex')}</label>
@@ -89,9 +89,9 @@ export function summary(v: Found): string {
 	return tr('The {hits} of {matches} in {of}{partial}.', { hits: v.hits.length === 1 ? tr('longest call') : tr('{hits} longest', { hits: count(v.hits.length) }), matches: count(v.matches), of, partial: v.partial ? tr('; there may be more: the time limit was reached') : '' });
 }
 
-function Hits({ ask }: { ask: Record<string, string> }) {
-	const key = JSON.stringify(ask);
-	const load = useLoad(key, (signal) => get<Found>('/api/v1/fleet/search', ask, signal));
+function Hits({ query }: { query: Record<string, string> }) {
+	const key = JSON.stringify(query);
+	const load = useLoad(key, (signal) => get<Found>('/api/v1/fleet/search', query, signal));
 	const v = load.value;
 	if (load.error) return <Failure error={load.error} retry={load.again} />;
 	if (!v) return <Busy what={tr('Searching')} />;
@@ -134,12 +134,12 @@ function Start() {
 }
 
 export function SearchPage() {
-	const ask = useQuestion();
+	const query = useQuestion();
 	return (
 		<Page title={tr('Slow calls')} of="widest" head={<FleetFilter />}>
 			<Panel title={tr('Calls of all traces')} id="asked">
-				<Form key={JSON.stringify(ask)} />
-				{ask ? <Hits ask={ask} /> : <Start />}
+				<Form key={JSON.stringify(query)} />
+				{query ? <Hits query={query} /> : <Start />}
 			</Panel>
 		</Page>
 	);

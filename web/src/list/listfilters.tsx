@@ -43,11 +43,11 @@ function Filter({ column, label }: { column: string; label: string }) {
 function SearchBox() {
 	const [value, hold] = useState(text('q'));
 	const timer = useRef(0);
-	const asked = text('q');
-	const before = useRef(asked);
-	if (before.current !== asked) { // the back button, a saved filter
-		before.current = asked;
-		if (value !== asked) hold(asked);
+	const inAddress = text('q');
+	const before = useRef(inAddress);
+	if (before.current !== inAddress) { // the back button, a saved filter
+		before.current = inAddress;
+		if (value !== inAddress) hold(inAddress);
 	}
 	const change = (v: string) => {
 		hold(v);

@@ -22,12 +22,12 @@ export function useChange(again: () => void): [Error | null, (change: () => Prom
 
 /** A button with a confirmation. */
 export function Sure({ what, label, act }: { what: string; label: string; act: () => void }) {
-	const [sure, ask] = useState(false);
-	if (!sure) return <button class="small" onClick={() => ask(true)} aria-label={label}>{what}</button>;
+	const [sure, setSure] = useState(false);
+	if (!sure) return <button class="small" onClick={() => setSure(true)} aria-label={label}>{what}</button>;
 	return (
 		<span role="group" aria-label={`${label}?`}>
-			<button class="small danger" onClick={() => { ask(false); act(); }}>{tr('{what} permanently', { what })}</button>
-			<button class="small" onClick={() => ask(false)}>{tr('Keep')}</button>
+			<button class="small danger" onClick={() => { setSure(false); act(); }}>{tr('{what} permanently', { what })}</button>
+			<button class="small" onClick={() => setSure(false)}>{tr('Keep')}</button>
 		</span>
 	);
 }

@@ -51,15 +51,15 @@ export interface Loaded<T> {
 
 /** Loads when `key` changes, drops answers that come too late. */
 export function useLoad<T>(key: string, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
-	const [state, put] = useState<{ value: T | null; of: string; asked: string; error: Error | null; busy: boolean }>({ value: null, of: '', asked: key, error: null, busy: true });
+	const [state, put] = useState<{ value: T | null; of: string; requested: string; error: Error | null; busy: boolean }>({ value: null, of: '', requested: key, error: null, busy: true });
 	const unheard = useRef(false); // it failed because the server did not answer
 	const [turn, again] = useState(0);
 	useLayoutEffect(() => { // an effect would wait for a frame to be drawn
 		const abort = new AbortController();
-		put((s) => ({ ...s, busy: true, asked: key }));
+		put((s) => ({ ...s, busy: true, requested: key }));
 		unheard.current = false;
 		load(abort.signal).then(
-			(value) => !abort.signal.aborted && put({ value, of: key, asked: key, error: null, busy: false }),
+			(value) => !abort.signal.aborted && put({ value, of: key, requested: key, error: null, busy: false }),
 			(error: Error) => {
 				if (abort.signal.aborted) return;
 				unheard.current = error instanceof Refusal && error.status === 0;
@@ -68,7 +68,7 @@ export function useLoad<T>(key: string, load: (signal: AbortSignal) => Promise<T
 		return () => abort.abort();
 	}, [key, turn]);
 	useEffect(() => returned.subscribe(() => unheard.current && again((n) => n + 1)), []);
-	const busy = state.busy || state.asked !== key; // a new key is drawn once before its effect sends the request
+	const busy = state.busy || state.requested !== key; // a new key is drawn once before its effect sends the request
 	return { value: state.value, error: state.error, busy, again: () => again((n) => n + 1) };
 }
 

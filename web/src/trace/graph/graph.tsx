@@ -72,7 +72,7 @@ export function Graph(p: GraphProps) {
 	const factsOf = p.factsOf ?? ((node: number) => numbers(a.f, node, metric, words));
 	const { f, boxes } = a;
 	const [over, point] = useState<{ node: number; x: number; y: number } | null>(null);
-	const [menu, ask] = useState<About | null>(null);
+	const [menu, openMenu] = useState<About | null>(null);
 	const [focus, put] = useState(-1);
 	const { box, canvas, dpr, width, height, all, paint } = useCanvas(p, focus < boxes.n ? focus : -1);
 	const { keyed, show, step } = useKeyed(p, box, focus, put);
@@ -80,7 +80,7 @@ export function Graph(p: GraphProps) {
 	const hits = useMemo(() => hitsOf(f, matches), [f, matches]);
 	useLayoutEffect(() => {
 		point(null);
-		ask(null);
+		openMenu(null);
 	}, [a]);
 
 	const under = (x: number, y: number) => {
@@ -94,7 +94,7 @@ export function Graph(p: GraphProps) {
 	const pinch = useMemo(() => pinchOn(({ x, y }) => now.current.into(x, y), () => now.current.up()), []);
 	const more = (node: number, x: number, y: number) => {
 		point(null);
-		ask(aboutNode(p, node, x, y));
+		openMenu(aboutNode(p, node, x, y));
 	};
 	const moreKeyed = () => {
 		const at = Math.max(0, keyed);
@@ -133,7 +133,7 @@ export function Graph(p: GraphProps) {
 			</div>
 		</div>
 		{over && over.node < boxes.n && <FlameTip f={f} node={over.node} x={over.x} y={over.y} facts={factsOf(over.node)} />}
-		{menu && <MethodMenu about={menu} close={() => ask(null)} />}
+		{menu && <MethodMenu about={menu} close={() => openMenu(null)} />}
 		<p class="keyed" role="status">{keyed >= 0 && <><span class="mono">{f.other[keyed] ? labelOf(f, keyed) : f.names[f.name[keyed]]}</span>{' '}
 			<span class="quiet">{factsOf(keyed).map(([k, v]) => `${k} ${v}`).join(', ')}</span></>}</p>
 	</>;

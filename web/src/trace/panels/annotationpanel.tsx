@@ -54,7 +54,7 @@ function Form({ of, place, done }: { of: Of; place: AnnotationPlace; done: () =>
 
 function Item({ a, of, changed }: { a: Annotation; of: Of; changed: () => void }) {
 	const [editing, edit] = useState<string | null>(null);
-	const [sure, ask] = useState(false);
+	const [sure, setSure] = useState(false);
 	const [error, fail] = useState<Error | null>(null);
 	const link = `${location.origin}/traces/${of.id}?annotation=${a.id}${currentProject() ? `&project=${currentProject()}` : ''}`;
 	const save = (e: Event) => {
@@ -67,8 +67,8 @@ function Item({ a, of, changed }: { a: Annotation; of: Of; changed: () => void }
 				<span class="quiet">{a.author}, {when(a.created_ms)}{a.updated_ms > 0 ? tr(', changed {edited_ms}', { edited_ms: when(a.updated_ms) }) : ''}</span>
 				<span class="grow" /><Copy text={link} label={tr('Copy link')} />
 				{may.write && editing === null && (sure
-					? <><button class="small danger" onClick={() => api.removeAnnotation(of.id, a.id).then(changed, fail)}>{tr('Delete permanently')}</button><button class="small" onClick={() => ask(false)}>{tr('Keep')}</button></>
-					: <><button class="small" onClick={() => edit(a.text)}>{tr('Edit')}</button><button class="small" onClick={() => ask(true)}>{tr('Delete')}</button></>)}</p>
+					? <><button class="small danger" onClick={() => api.removeAnnotation(of.id, a.id).then(changed, fail)}>{tr('Delete permanently')}</button><button class="small" onClick={() => setSure(false)}>{tr('Keep')}</button></>
+					: <><button class="small" onClick={() => edit(a.text)}>{tr('Edit')}</button><button class="small" onClick={() => setSure(true)}>{tr('Delete')}</button></>)}</p>
 			{editing === null ? <p class="words">{a.text}</p> : <form class="annotate" onSubmit={save}>
 				<textarea aria-label={tr('Text')} rows={2} maxLength={4000} value={editing} onInput={(e) => edit(e.currentTarget.value)} />
 				<p class="row"><button class="primary" disabled={!editing.trim()}>{tr('Save')}</button><button type="button" onClick={() => edit(null)}>{tr('Cancel')}</button></p></form>}

@@ -75,8 +75,8 @@ function Table({ v, threads, start, method, view }: { v: Calls; threads: Thread[
 export function CallsPanel({ id, thread, range, threads, names, whole, scope, turn }: {
 	id: string; thread: string; range: [number, number] | null; threads: Thread[]; names: string[]; whole: { from: number; to: number }; scope: preact.ComponentChild; turn: number;
 }) {
-	const asked = number('calls');
-	const method = asked !== null && asked < names.length ? asked : null;
+	const requested = number('calls');
+	const method = requested !== null && requested < names.length ? requested : null;
 	const min = number('min') ?? 0;
 	const max = number('max');
 	const sort = text('callsort') === 'start' ? 'start' : 'duration';

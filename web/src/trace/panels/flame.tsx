@@ -184,8 +184,8 @@ const NO_PARTS = { callers: null, callees: null };
 
 /** Callers above and callees below one method: the URL's `method`, otherwise the longest-running method that matches the search. */
 function Sandwich({ p, metric, steps, named }: { p: Props; metric: Metric; steps: Step[]; named: string[] }) {
-	const asked = number('method');
-	const known = asked !== null && asked < named.length ? asked : null;
+	const requested = number('method');
+	const known = requested !== null && requested < named.length ? requested : null;
 	const params = { thread: p.thread, from: p.range?.[0], to: p.range?.[1], transform: format(steps), sort: 'running_ns', limit: p.matches ? FOUND_MAX : 1 };
 	const load = useLoad(known === null ? JSON.stringify(params) + p.mappingTurn : '', async (s) => (known === null ? (await api.methods(p.id, params, s)).methods : []));
 	const method = known ?? (load.value?.find((m) => p.matches?.[m.method]) ?? load.value?.[0])?.method ?? null;
@@ -208,8 +208,8 @@ function Sandwich({ p, metric, steps, named }: { p: Props; metric: Metric; steps
 }
 
 export function FlamePanel(p: Props) {
-	const asked = text('view');
-	const view = asked === 'bottom_up' || (asked === 'sandwich' && !p.tree) ? asked : 'top_down';
+	const requested = text('view');
+	const view = requested === 'bottom_up' || (requested === 'sandwich' && !p.tree) ? requested : 'top_down';
 	const key = text('metric');
 	const metric = metricOf(!p.hasCpu && key === 'cpu' ? 'wall' : key, p.words, p.timed);
 	const { steps, named } = useSteps(p.names);

@@ -35,8 +35,8 @@ interface Props {
 
 /** The order in the address; otherwise the default. */
 function sorting({ timed }: Props): { sort: string; order: string } {
-	const asked = text('sort');
-	const sort = asked === 'name' || COLUMNS.some((c) => c.key === asked) ? asked : timed ? 'running_ns' : 'self_ns';
+	const requested = text('sort');
+	const sort = requested === 'name' || COLUMNS.some((c) => c.key === requested) ? requested : timed ? 'running_ns' : 'self_ns';
 	const order = text('order');
 	return { sort, order: order === 'asc' || order === 'desc' ? order : sort === 'name' ? 'asc' : 'desc' };
 }
@@ -96,7 +96,7 @@ function useMethods(p: Props, columns: Column[]): Loaded<Page> {
 	return { ...page, value: all.value && all.value.key === page.value?.key ? all.value : page.value };
 }
 
-function Table({ v, p, columns, ask }: { v: Page; p: Props; columns: Column[]; ask: (about: About) => void }) {
+function Table({ v, p, columns, openMenu }: { v: Page; p: Props; columns: Column[]; openMenu: (about: About) => void }) {
 	const body = useRef<HTMLTableSectionElement>(null);
 	const [at, put] = useState(-1);
 	const { matches, words } = p;
@@ -121,7 +121,7 @@ function Table({ v, p, columns, ask }: { v: Page; p: Props; columns: Column[]; a
 				<th><span class="hidden">{tr('More')}</span></th>
 			</tr></thead>
 			<tbody ref={body}>{v.methods.map((m) => (
-				<Row key={m.method} m={m} columns={columns} words={words} busy={v.busy_ns} most={most} lit={lit(m)} onFind={p.onFind} onMore={ask} />))}</tbody>
+				<Row key={m.method} m={m} columns={columns} words={words} busy={v.busy_ns} most={most} lit={lit(m)} onFind={p.onFind} onMore={openMenu} />))}</tbody>
 		</Cards>
 	</>;
 }
@@ -129,7 +129,7 @@ function Table({ v, p, columns, ask }: { v: Page; p: Props; columns: Column[]; a
 export function MethodsPanel(p: Props) {
 	const columns = p.timed ? chosen(text('cols'), p.hasCpu) : UNTIMED;
 	const page = useMethods(p, columns);
-	const [menu, ask] = useState<About | null>(null);
+	const [menu, openMenu] = useState<About | null>(null);
 	const filter = text('filter');
 	const v = page.value;
 	const badFilter = page.error instanceof Refusal && page.error.status === 400 && filter.startsWith('/');
@@ -142,12 +142,12 @@ export function MethodsPanel(p: Props) {
 			{page.error && !badFilter && <Failure error={page.error} retry={page.again} />}
 			{!v && page.busy && <Busy what={tr('Summing')} />}
 			{v && v.total === 0 && <p class="quiet">{filter ? tr('No called method matches this name.') : tr('No calls here.')}</p>}
-			{v && v.total > 0 && <div class={page.busy || badFilter ? 'stale' : ''}><Table v={v} p={p} columns={columns} ask={ask} /></div>}
+			{v && v.total > 0 && <div class={page.busy || badFilter ? 'stale' : ''}><Table v={v} p={p} columns={columns} openMenu={openMenu} /></div>}
 			{v && v.total > 0 && <div class="row under">
 				<span class="quiet">{!p.timed ? tr('{methods} of {total} methods', { methods: count(v.methods.length), total: count(v.total) }) : tr.rich('{methods} of {total} methods{filter}; shares are of {busy_ns} busy time{partial}{some}', { methods: count(v.methods.length), total: count(v.total), filter: filter && tr(' that fit'), busy_ns: duration(v.busy_ns), partial: v.partial ? tr('; incomplete: the time limit was reached') : '', some: p.transform && columns.some((c) => c.key === 'p95_ns') ? `; ${P95_RESHAPED}` : '' })}</span>
 				{v.methods.length < v.total && limit < ROWS_MAX && <button class="small" onClick={() => set({ rows: Math.min(ROWS_MAX, limit * 4) })}>{tr('Show more')}</button>}
 			</div>}
-			{menu && <MethodMenu about={menu} close={() => ask(null)} />}
+			{menu && <MethodMenu about={menu} close={() => openMenu(null)} />}
 		</Panel>
 	);
 }

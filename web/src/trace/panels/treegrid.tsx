@@ -163,7 +163,7 @@ export function TreeGrid(p: Props) {
 	const { root, rows, error, fill, change } = useTree(p);
 	const [box, , height] = useSize<HTMLDivElement>();
 	const [top, scrolled] = useScroll(box, root, rows, height);
-	const [menu, ask] = useState<About | null>(null);
+	const [menu, openMenu] = useState<About | null>(null);
 	const { at, node, show } = useAt(rows, box);
 	const word = useRef({ text: '', since: 0 });
 	const hits = useMemo(() => hitsIn(rows, matches), [rows, matches]);
@@ -183,7 +183,7 @@ export function TreeGrid(p: Props) {
 	const heaviest = () => void change(() => openHeaviest(node, fill), true).then((last) => last && show(last));
 	const drill = (n: TreeNode) => (n === root ? up() : n.other ? open(n) : go({ path: [...a.at.path, ...pathOf(n)], skip: 0 }));
 	const goHit = (forward: boolean) => hits && hits.rows.length > 0 && show(rows[nextHit(hits.rows, at, forward)]);
-	const more = (n: TreeNode, x: number, y: number) => ask(aboutNode(n, x, y, callers));
+	const more = (n: TreeNode, x: number, y: number) => openMenu(aboutNode(n, x, y, callers));
 	const type = (letter: string) => {
 		const to = typedRow(rows, at, word.current, letter);
 		if (to >= 0) show(rows[to]);
@@ -224,6 +224,6 @@ export function TreeGrid(p: Props) {
 				</div>
 			</div>
 		</div>
-		{menu && <MethodMenu about={menu} close={() => ask(null)} />}
+		{menu && <MethodMenu about={menu} close={() => openMenu(null)} />}
 	</>;
 }

@@ -61,7 +61,7 @@ export class Tiles {
 	/** Number of rows, of tracks whose events overlap: as far as loaded; never changed, but replaced. */
 	rows: ReadonlyMap<string, number> = new Map();
 	private tiles = new Map<string, Tile>();
-	private asked = new Set<string>();
+	private requested = new Set<string>();
 	private failed = new Set<string>(); // not requested again before `retry`
 	private timer: ReturnType<typeof setTimeout> | undefined;
 	private abort = new AbortController();
@@ -97,18 +97,18 @@ export class Tiles {
 	want(view: Span, owners: Owner[]): void {
 		clearTimeout(this.timer);
 		const key = (o: Owner, p: Place) => `${o}/${p.level}/${p.index}`;
-		const jobs = this.places(view).map((p) => ({ p, owners: owners.filter((o) => !this.tiles.has(key(o, p)) && !this.asked.has(key(o, p)) && !this.failed.has(key(o, p))) }))
+		const jobs = this.places(view).map((p) => ({ p, owners: owners.filter((o) => !this.tiles.has(key(o, p)) && !this.requested.has(key(o, p)) && !this.failed.has(key(o, p))) }))
 			.filter((j) => j.owners.length > 0);
 		if (jobs.length === 0) return;
 		this.timer = setTimeout(() => {
 			for (const j of jobs) {
-				for (const o of j.owners) this.asked.add(key(o, j.p));
+				for (const o of j.owners) this.requested.add(key(o, j.p));
 				void this.load(j.p, j.owners).catch((why: Error) => {
 					if (this.abort.signal.aborted) return;
 					for (const o of j.owners) this.failed.add(key(o, j.p));
 					this.fail(why);
 				}).finally(() => {
-					for (const o of j.owners) this.asked.delete(key(o, j.p));
+					for (const o of j.owners) this.requested.delete(key(o, j.p));
 				});
 			}
 		}, this.tiles.size === 0 ? 0 : SETTLE_MS);
@@ -118,9 +118,9 @@ export class Tiles {
 	overview(owners: Owner[]): void {
 		const place = { level: this.top, index: 0 };
 		const keys = owners.map((o) => `${o}/${this.top}/0`);
-		for (const k of keys) this.asked.add(k);
+		for (const k of keys) this.requested.add(k);
 		void this.load(place, owners).catch(() => undefined).finally(() => {
-			for (const k of keys) this.asked.delete(k);
+			for (const k of keys) this.requested.delete(k);
 		});
 	}
 

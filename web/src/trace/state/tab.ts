@@ -46,8 +46,8 @@ const TABS: Tab[] = [
 
 /** The tab that the address names or implies, among the available ones; otherwise the first one. */
 export function tabFromAddress(there: string[], first: string): string {
-	const asked = text('tab');
-	if (there.includes(asked)) return asked;
+	const requested = text('tab');
+	if (there.includes(requested)) return requested;
 	return TABS.find((t) => there.includes(t.id) && t.meant?.())?.id ?? first;
 }
 

@@ -61,11 +61,11 @@ function useNews() {
 type News = ReturnType<typeof useNews>;
 
 /** The scene and what steers it, for as long as this trace is shown. */
-function useScene(p: TimelineProps, presence: Presence, news: News, point: (s: Shown | null) => void, announce: (message: string) => void, ask: (about: About) => void, about: (t: AboutThread) => void) {
+function useScene(p: TimelineProps, presence: Presence, news: News, point: (s: Shown | null) => void, announce: (message: string) => void, openMenu: (about: About) => void, about: (t: AboutThread) => void) {
 	const made = useMemo(() => {
 		const page = path.peek();
 		const write = (changes: Changes) => path.peek() === page && set(changes); // it may end moving after the page was left
-		const control = new Control(point, announce, ask, about);
+		const control = new Control(point, announce, openMenu, about);
 		const kinds = { thread: presence.of(['state', ...SPAN_KINDS, 'counter']), trace: presence.of(TRACE_KINDS), counters: presence.counters.has(null) };
 		const calls = p.threads.some((t) => t.slices > 0);
 		const came = () => {
@@ -162,10 +162,10 @@ export function Timeline(p: TimelineProps) {
 	const [head, headWidth] = useWidth<HTMLDivElement>();
 	const [shown, point] = useState<Shown | null>(null);
 	const [message, announce] = useState('');
-	const [menu, ask] = useState<About | null>(null);
+	const [menu, openMenu] = useState<About | null>(null);
 	const [threadAbout, about] = useState<AboutThread | null>(null);
 	const els = useCanvases();
-	const made = useScene(p, plan.presence, news, point, announce, ask, about);
+	const made = useScene(p, plan.presence, news, point, announce, openMenu, about);
 	const { control, scene, onKey } = made;
 	control.now = { p, open, layout, height, shown, scroller: scroller.current, canvas: els.canvas.current };
 	useSync(p, made, els, scroller, news, plan, width, height);
@@ -222,7 +222,7 @@ export function Timeline(p: TimelineProps) {
 			</div>
 			{shown && !isCall(shown.hover, selected?.at) && <HoverTip shown={shown} p={p} />}
 			{threadAbout && <ThreadMenu about={threadAbout} p={p} on={control} close={() => about(null)} />}
-			{menu && <MethodMenu about={menu} close={() => ask(null)} />}
+			{menu && <MethodMenu about={menu} close={() => openMenu(null)} />}
 			{news.error && <Failure error={new Error(serverText(news.error.message))} title={news.error.lanes ? tr('States and events could not be loaded.') : undefined} retry={again} />}
 			<Under p={p} message={message} progress={opened.flatMap((t) => news.progress.get(t) ?? [])} wanted={opened.length} failed={news.error !== null && news.error.tid !== null} scene={scene} calls={news.calls} list={news.list} goTo={(tid, h) => control.goTo(tid, h)} />
 		</div>

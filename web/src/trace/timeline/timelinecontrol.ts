@@ -54,8 +54,8 @@ export class Control implements Actions, HeadActions {
 	private sought: { tid: number; after: Place; forward: boolean } | null = null; // in one that is not loaded yet
 	private clicked: Promise<Hover | null> | null = null;
 
-	/** point: the item under the pointer; announce: shows a message about a key's effect; ask: opens a method's menu. */
-	constructor(private point: (s: Shown | null) => void, private announce: (message: string) => void, private ask: (about: About) => void, private about: (t: AboutThread) => void) {}
+	/** point: the item under the pointer; announce: shows a message about a key's effect; openMenu: shows a method's menu. */
+	constructor(private point: (s: Shown | null) => void, private announce: (message: string) => void, private openMenu: (about: About) => void, private about: (t: AboutThread) => void) {}
 
 	private get p(): TimelineProps {
 		return this.now.p;
@@ -134,7 +134,7 @@ export class Control implements Actions, HeadActions {
 		const name = (m: number) => p.names[m] ?? '';
 		if (tid !== p.focus?.tid) this.put(this.now.open, { thread: tid, root: null, skip: null }); // the graph below is of its thread
 		this.point(null);
-		this.ask({ x: e?.clientX ?? (canvas?.left ?? 0) + Math.max(0, box?.x0 ?? 0) + 12, y: e?.clientY ?? (canvas?.top ?? 0) + (box ? box.y + ROW : 0),
+		this.openMenu({ x: e?.clientX ?? (canvas?.left ?? 0) + Math.max(0, box?.x0 ?? 0) + 12, y: e?.clientY ?? (canvas?.top ?? 0) + (box ? box.y + ROW : 0),
 			method: hit.method, name: name(hit.method), stack: [...(called?.stack ?? []), hit].map((c) => name(c.method)), show: true });
 	}
 

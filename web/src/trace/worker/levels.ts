@@ -97,11 +97,11 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /** Retries if the reason may be temporary; fetch reports a broken connection as a TypeError. */
-export async function persist<T>(ask: () => Promise<T>, signal: AbortSignal, waitMs = WAIT_MS): Promise<T> {
+export async function persist<T>(attempt: () => Promise<T>, signal: AbortSignal, waitMs = WAIT_MS): Promise<T> {
 	for (let i = 1; ; i++) {
 		signal.throwIfAborted();
 		try {
-			return await ask();
+			return await attempt();
 		} catch (why) {
 			if (!(why instanceof Passing || why instanceof TypeError) || i === TRIES) throw why;
 		}
