@@ -41,7 +41,7 @@ describe('deploy/container by Docker', { skip: lacksDocker, timeout: 3_500_000 }
 	test('one server: healthy, takes a trace, keeps it over a new container, stops in time', async () => {
 		await engine.compose(ALONE, ['up', '-d']);
 		await engine.healthy(ALONE, ['tracewell']);
-		assert.match(await engine.compose(ALONE, ['exec', '-T', 'tracewell', 'tracewell', 'link', 'create', '--data', '/data', '--url', URL]), /^http:\/\/127\.0\.0\.1:8080\/signin#/);
+		assert.match(await engine.compose(ALONE, ['exec', '-T', 'tracewell', 'tracewell', 'link', 'create', '--data', '/data']), /^http:\/\/127\.0\.0\.1:8080\/signin#/);
 		const key = await keyOf(ALONE, 'tracewell');
 		const id = await send(key, 20);
 		await ready(key, id);

@@ -78,7 +78,7 @@ export function SignIn({ done, provider, ended = false }: { done: () => Promise<
 					<div class="row"><button disabled={busy || !token.trim()}>{tr('Sign in with the key')}</button></div>
 				</form>
 			</details>
-			<p class="quiet">{tr.rich('No account yet? The server printed a one-time sign-in link for an admin when it started. To create another: {code}, or {admin} with the Debian package.', { code: <code>tracewell link create --data DIR</code>, admin: <code>tracewell-admin link create</code> })}</p>
+			<p class="quiet">{tr.rich('No account yet? On the machine of the server, {code}, or {admin} with the Debian package, prints a link that signs in an admin once.', { code: <code>tracewell link create --data DIR</code>, admin: <code>tracewell-admin link create</code> })}</p>
 		</main>
 	);
 }

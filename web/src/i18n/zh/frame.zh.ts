@@ -217,7 +217,7 @@ const zh = {
 	'With a key': '使用密钥',
 	'A read, write or admin key': '读、写或管理密钥',
 	'Sign in with the key': '使用密钥登录',
-	'No account yet? The server printed a one-time sign-in link for an admin when it started. To create another: {code}, or {admin} with the Debian package.': '还没有账号？服务器启动时输出的链接可以让管理员登录一次。再生成一个：{code}；通过 Debian 软件包安装时：{admin}。',
+	'No account yet? On the machine of the server, {code}, or {admin} with the Debian package, prints a link that signs in an admin once.': '还没有账号？在服务器所在的机器上运行 {code}（通过 Debian 软件包安装时运行 {admin}），会输出一个链接，可以让管理员登录一次。',
 	'call': '调用',
 	'calls': '调用',
 	'Calls': '调用',
