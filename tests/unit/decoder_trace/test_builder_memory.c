@@ -7,7 +7,7 @@
 
 #include "decoder/formats/sink.h"
 #include "decoder/limits.h"
-#include "decoder/trace/builder.h"
+#include "decoder/trace/builder_internal.h"
 #include "tests/fixtures/trace_model.h"
 #include "tests/unit/unit.h"
 #include <cmocka.h>
@@ -75,7 +75,10 @@ static enum tw_status drop_info(
 	return TW_OK;
 }
 
-static enum tw_status build_dropping(const struct model *m, enum model_form form)
+enum { SHARED_FROM = 64 };
+
+/* shared: written by two threads. */
+static enum tw_status build_dropping(const struct model *m, enum model_form form, bool shared)
 {
 	static const struct tw_trace_out_ops ops = {drop_chunk, drop_tree, drop_thread, drop_method,
 	        drop_notes, drop_document, drop_repair, drop_info, drop_sums, NULL};
@@ -84,12 +87,30 @@ static enum tw_status build_dropping(const struct model *m, enum model_form form
 	struct tw_builder *b = tw_builder_new(&l);
 	enum tw_status st = b ? model_emit(m, tw_builder_sink(b), form, NULL) : TW_NOMEM;
 
+	if (b && shared)
+		b->shared_from = SHARED_FROM;
 	if (st == TW_OK) {
 		tw_builder_sink(b)->ops->thread_name(tw_builder_sink(b), 0, 5, TW_STR("t"));
 		st = tw_builder_write(b, &out, NULL);
 	}
 	tw_builder_free(b);
 	return st;
+}
+
+static void fails_at_each(const struct model *m, enum model_form form, bool shared)
+{
+	bool done = false;
+
+	for (uint64_t n = 1; !done; n++) {
+		enum tw_status st;
+
+		tw_mem_fail_at(n);
+		st = build_dropping(m, form, shared);
+		done = tw_mem_count() < n;
+		tw_mem_fail_at(0);
+		assert_int_equal(st, done ? TW_OK : TW_NOMEM);
+		assert_in_range(n, 1, 1000);
+	}
 }
 
 static void test_no_memory(void **state)
@@ -100,18 +121,8 @@ static void test_no_memory(void **state)
 	(void)state;
 	model_make(&m, &shape);
 	for (int form = MODEL_RECORDS; form <= MODEL_SHUFFLED; form++) {
-		bool done = false;
-
-		for (uint64_t n = 1; !done; n++) {
-			enum tw_status st;
-
-			tw_mem_fail_at(n);
-			st = build_dropping(&m, (enum model_form)form);
-			done = tw_mem_count() < n;
-			tw_mem_fail_at(0);
-			assert_int_equal(st, done ? TW_OK : TW_NOMEM);
-			assert_in_range(n, 1, 1000);
-		}
+		fails_at_each(&m, (enum model_form)form, false);
+		fails_at_each(&m, (enum model_form)form, true);
 	}
 	model_done(&m);
 }

@@ -447,7 +447,9 @@ static void test_deep(void **state)
 	reported_done(&parts);
 }
 
-/* --- failures --- */
+/* --- failures, also in the second thread --- */
+
+enum { SHARED_FROM = 64 };
 
 struct failing {
 	struct scratch s;
@@ -455,7 +457,8 @@ struct failing {
 	enum tw_status st;
 };
 
-static struct failing run_failing(const struct model_input *input, uint32_t write, uint32_t read)
+static struct failing run_failing(
+        const struct model_input *input, bool shared, uint32_t write, uint32_t read)
 {
 	struct tw_limits l = tw_limits_default();
 	struct tw_builder *b = tw_builder_new(&l);
@@ -463,6 +466,8 @@ static struct failing run_failing(const struct model_input *input, uint32_t writ
 	struct reported r;
 
 	assert_non_null(b);
+	if (shared)
+		b->shared_from = SHARED_FROM;
 	scratch_begin(&f.s, b, 16 << 10);
 	f.s.fail_write = write;
 	f.s.fail_read = read;
@@ -475,7 +480,7 @@ static struct failing run_failing(const struct model_input *input, uint32_t writ
 	return f;
 }
 
-static void fails_at_each(enum model_form form, bool writing)
+static void fails_at_each(enum model_form form, bool shared, bool writing)
 {
 	struct model_shape shape = {9, 3, 3000, 60, false};
 	struct model m;
@@ -484,7 +489,8 @@ static void fails_at_each(enum model_form form, bool writing)
 
 	model_make(&m, &shape);
 	for (uint32_t n = 1; !done; n += 1 + n / 4) {
-		const struct failing f = run_failing(&input, writing ? n : 0, writing ? 0 : n);
+		const struct failing f =
+		        run_failing(&input, shared, writing ? n : 0, writing ? 0 : n);
 
 		done = (writing ? f.s.writes : f.s.reads) < n;
 		assert_int_equal(f.st, done ? TW_OK : writing ? TW_FULL : TW_IO);
@@ -499,10 +505,10 @@ static void fails_at_each(enum model_form form, bool writing)
 static void test_failures(void **state)
 {
 	(void)state;
-	fails_at_each(MODEL_RECORDS, true);
-	fails_at_each(MODEL_RECORDS, false);
-	fails_at_each(MODEL_SHUFFLED, true);
-	fails_at_each(MODEL_SHUFFLED, false);
+	for (int i = 0; i < 4; i++) {
+		fails_at_each(MODEL_RECORDS, i & 1, i & 2);
+		fails_at_each(MODEL_SHUFFLED, i & 1, i & 2);
+	}
 }
 
 static void test_no_memory(void **state)
@@ -512,8 +518,8 @@ static void test_no_memory(void **state)
 
 	(void)state;
 	model_make(&m, &shape);
-	for (int form = MODEL_RECORDS; form <= MODEL_SHUFFLED; form++) {
-		const struct model_input input = {&m, (enum model_form)form};
+	for (int i = 2 * MODEL_RECORDS; i < 2 * (MODEL_SHUFFLED + 1); i++) {
+		const struct model_input input = {&m, (enum model_form)(i / 2)};
 		bool done = false;
 
 		for (uint64_t n = 1; !done; n++) {
@@ -524,6 +530,8 @@ static void test_no_memory(void **state)
 			enum tw_status st;
 
 			assert_non_null(b);
+			if (i % 2)
+				b->shared_from = SHARED_FROM;
 			scratch_begin(&s, b, 4 << 10);
 			reported_init(&r);
 			tw_mem_fail_at(n);
