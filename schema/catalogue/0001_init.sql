@@ -591,7 +591,7 @@ CREATE TABLE capture_device (
 ) WITHOUT ROWID;
 
 -- Rollups: sums over many traces.  A trace adds one row to rollup_delta per cell it is counted in,
--- in the transaction that sets trace.folded.  From time to time a cell's deltas are added to its
+-- in the transaction that sets trace.rollup_state.  From time to time a cell's deltas are added to its
 -- parts, in the transaction that deletes them.  server/stats/rollup.h defines the bytes.  Ids of cells
 -- and methods are hashes of their identity.
 
