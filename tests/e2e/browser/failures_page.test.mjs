@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { settled, signIn, tab } from '../browser.mjs';
 import { btrace, sampleMapping, sampleTrace } from '../make.mjs';
 import { HOSTILE, browser, done, id, open, openTrace, server } from '../page.mjs';
-import { root, startServer } from '../server.mjs';
+import { root, startServer, until } from '../server.mjs';
 
 const query = (page) => new URL(page.url()).searchParams;
 
@@ -22,6 +22,58 @@ test('a part of the page that fails to load can be retried, at the same address'
 	await page.click('text=Reload the page');
 	await page.waitForSelector('[data-ready]');
 	assert.equal(query(page).get('find'), 'okhttp3');
+	await done(page, t);
+});
+
+test('a refusal for a moment is named, and the request repeated', async (t) => {
+	const page = await open('/traces');
+	let refusals = 2;
+	await page.route('**/api/v1/traces/*/methods*', (route) => (refusals-- > 0 ? route.fulfill({ status: 503, headers: { 'Retry-After': '1' }, contentType: 'application/json', body: '{"error":{"status":"busy","message":"too much at once"}}' }) : route.continue()));
+	await page.goto(`${server.url}/traces/${id}?tab=methods`);
+	await page.waitForSelector('[role=alert]:has-text("The server is temporarily unavailable.") >> text=The page tries again by itself.');
+	await page.waitForSelector('.methods tbody tr');
+	assert.equal(await page.locator('[role=alert]').count(), 0);
+	await done(page, t);
+});
+
+test('a request that is refused each time is not repeated for ever', async (t) => {
+	const page = await open('/traces');
+	let asked = 0;
+	await page.route('**/api/v1/traces/*/methods*', (route) => (asked++, route.fulfill({ status: 503, headers: { 'Retry-After': '0.1' }, body: 'busy' })));
+	await page.goto(`${server.url}/traces/${id}?tab=methods`);
+	const again = page.locator('text=The page tries again by itself.');
+	await again.waitFor();
+	await again.waitFor({ state: 'detached' });
+	const before = asked;
+	assert.ok(before >= 4, `${before}`);
+	await page.click('text=Try again');
+	await until(() => (asked === before + 1 ? true : undefined), 'another request by hand');
+	await settled(page);
+	assert.equal(asked, before + 1);
+	await done(page, t);
+});
+
+test('a session that the server cannot check yet is asked for again', async (t) => {
+	const page = await open('/traces');
+	let refusals = 1;
+	await page.route('**/api/v1/session*', (route) => (refusals-- > 0 ? route.fulfill({ status: 502, contentType: 'text/html', body: '<h1>Bad Gateway</h1>' }) : route.continue()));
+	await page.goto(`${server.url}/traces`);
+	await page.waitForSelector('[role=alert]:has-text("The server returned 502.")');
+	await page.waitForSelector('main td');
+	await done(page, t);
+});
+
+test('a part whose code does not arrive while the server is away is loaded when it is back', async (t) => {
+	const page = await open('/traces');
+	await page.waitForSelector('main td');
+	await page.waitForLoadState('networkidle');
+	let gone = true;
+	await page.route(/\/assets\/|\/api\//, (route) => (gone ? route.abort() : route.continue()));
+	await page.locator('.top nav a[href^="/inbox"]').click();
+	await page.waitForSelector('.away');
+	await page.waitForSelector('[role=alert] >> text=The page is incomplete.');
+	gone = false;
+	await page.waitForSelector('h1:has-text("Inbox")');
 	await done(page, t);
 });
 

@@ -104,8 +104,13 @@ export interface Key {
 export interface Stage { stage: string; waiting: number; oldest_ms: number; postponed: { message: string; traces: number }[] }
 export interface Project { id: string; name: string; created_ms: number }
 
+const PASSING = [429, 502, 503, 504]; // the same request may succeed later
+const RETRY_S = 5; // without Retry-After, as from a proxy
+
 /** A response that is not 2xx, or none (status 0). */
 export class Refusal extends Error {
+	retryMs = 0; // after so long the request is repeated; 0: it is not
+
 	constructor(public status: number, message: string, public offset: number | null = null) {
 		super(message);
 	}
@@ -164,7 +169,9 @@ export async function answer(path: string, r: Response): Promise<Response> {
 	if (r.ok) return r;
 	const body = await r.json().catch(() => null);
 	const message = body?.error?.message;
-	throw new Refusal(r.status, message ? await translateInTime(message) : tr('The server returned {status}.', { status: r.status }), body?.error?.offset ?? null);
+	const refusal = new Refusal(r.status, message ? await translateInTime(message) : tr('The server returned {status}.', { status: r.status }), body?.error?.offset ?? null);
+	if (PASSING.includes(r.status)) refusal.retryMs = 1000 * Math.min(60, Number(r.headers.get('Retry-After')) || RETRY_S);
+	throw refusal;
 }
 
 const ahead = new Map<string, Promise<unknown>>(); // requested ahead

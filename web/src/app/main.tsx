@@ -3,7 +3,7 @@ import { signal } from '@preact/signals';
 import { render } from 'preact';
 import { useLayoutEffect } from 'preact/hooks';
 import { aheadOfTrace, aheadSettled, api, dropAhead, may, Refusal, useProject, useScope, useTools, type Session } from '../api/api';
-import { away, expired } from '../api/health';
+import { away, expired, returned } from '../api/health';
 import { Drop } from './drop';
 import { Find } from './find';
 import { ShortcutKey } from './shortcutkey';
@@ -24,6 +24,8 @@ import { clearStatements } from '../trace/state/statements';
 const session = signal<Session | null>(null);
 const ended = signal(false); // the session ended, not by signing out
 const failed = signal<Error | null>(null);
+
+const RETRY_MS = 5000; // while the session cannot be loaded
 
 /** Loads the session.  A link to a trace selects the trace's project, which is added to the address. */
 async function fetchSession(): Promise<Session> {
@@ -55,6 +57,7 @@ async function load(): Promise<void> {
 		failed.value = null;
 	} catch (why) {
 		failed.value = why as Error;
+		if (why instanceof Refusal && why.retryMs) setTimeout(load, Math.max(RETRY_MS, why.retryMs));
 	}
 }
 
@@ -161,8 +164,10 @@ function App() {
 			flush(); // after signing in again, the state is unchanged
 			void load();
 		});
+		const back = returned.subscribe(() => failed.value && void load());
 		return () => {
 			refused();
+			back();
 			document.removeEventListener('click', follow);
 		};
 	}, []);

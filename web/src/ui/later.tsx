@@ -1,5 +1,7 @@
 // Pages that are loaded when they are first shown.
 import type { ComponentType } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { probe, returned } from '../api/health';
 import { Busy, Failure, Panel, useLoad } from './parts';
 import { flush } from './route';
 import { tr } from '../i18n/strings/frame';
@@ -26,6 +28,12 @@ export function later<P extends object>(name: string, load: () => Promise<Compon
 	};
 	const Page = (props: P) => {
 		const part = useLoad(name, () => come().then((Inner) => ({ Inner })));
+		useEffect(() => {
+			if (!part.error) return;
+			const known = returned.value;
+			probe();
+			return returned.subscribe((n) => n !== known && anew());
+		}, [part.error]);
 		if (part.value) return <part.value.Inner {...props} />;
 		if (panel === ASIDE && !part.error) return null;
 		const instead = part.error ? <Failure error={incomplete()} title={tr('The page is incomplete.')} again={tr('Reload the page')} retry={anew} /> : <Busy what={tr('Loading the page')} />;

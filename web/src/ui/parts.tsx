@@ -8,14 +8,23 @@ import { ended } from '../i18n/servertext';
 import { link, set } from './route';
 import { tr } from '../i18n/strings/frame';
 
+function titleOf(error: Error): string {
+	const status = error instanceof Refusal ? error.status : -1;
+	if (status === 0) return tr('No connection.');
+	if (status === 401) return tr('Sign in to continue.');
+	if (status === 404) return tr('Not found');
+	if (status === 429) return tr('Too many requests.');
+	return status >= 502 && status <= 504 ? tr('The server is temporarily unavailable.') : tr('Something went wrong.');
+}
+
 /** An error with its remedy; `more` adds facts that the server does not know. */
 export function Failure({ error, retry, title, more, again = tr('Try again') }: { error: Error; retry?: () => void; title?: string; more?: string; again?: string }) {
 	const status = error instanceof Refusal ? error.status : 0;
 	const offset = error instanceof Refusal ? error.offset : null;
 	return (
 		<div class="notice bad" role="alert">
-			<strong>{title ?? (status === 401 ? tr('Sign in to continue.') : status === 404 ? tr('Not found') : tr('Something went wrong.'))}</strong>
-			<p>{ended(sentence(error.message))}{offset !== null ? tr(' (at byte {offset})', { offset }) : ''}{more && ` ${more}`}</p>
+			<strong>{title ?? titleOf(error)}</strong>
+			<p>{ended(sentence(error.message))}{offset !== null ? tr(' (at byte {offset})', { offset }) : ''}{more && ` ${more}`}{error instanceof Refusal && error.retryMs > 0 && ` ${tr('The page tries again by itself.')}`}</p>
 			<p class="row">
 				{status === 401 && <a class="button" href="/signin">{tr('Sign in')}</a>}
 				{status === 404 && <a class="button" href={link('/traces')}>{tr('All traces')}</a>}
@@ -49,23 +58,39 @@ export interface Loaded<T> {
 	again: () => void;
 }
 
-/** Loads when `key` changes, drops answers that come too late. */
+const RETRIES = 3; // a response that is too expensive for this server is refused each time
+
+/** Loads when `key` changes, drops answers that come too late. Repeats a request that the server refused for a moment, with growing intervals. */
 export function useLoad<T>(key: string, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
 	const [state, put] = useState<{ value: T | null; of: string; requested: string; error: Error | null; busy: boolean }>({ value: null, of: '', requested: key, error: null, busy: true });
 	const unheard = useRef(false); // it failed because the server did not answer
 	const [turn, again] = useState(0);
+	const refused = useRef({ key, times: 0 });
 	useLayoutEffect(() => { // an effect would wait for a frame to be drawn
 		const abort = new AbortController();
 		put((s) => ({ ...s, busy: true, requested: key }));
 		unheard.current = false;
+		if (refused.current.key !== key) refused.current = { key, times: 0 };
+		let timer: ReturnType<typeof setTimeout> | undefined;
 		load(abort.signal).then(
-			(value) => !abort.signal.aborted && put({ value, of: key, requested: key, error: null, busy: false }),
+			(value) => {
+				if (abort.signal.aborted) return;
+				refused.current.times = 0;
+				put({ value, of: key, requested: key, error: null, busy: false });
+			},
 			(error: Error) => {
 				if (abort.signal.aborted) return;
 				unheard.current = error instanceof Refusal && error.status === 0;
+				if (error instanceof Refusal && error.retryMs > 0) {
+					if (refused.current.times < RETRIES) timer = setTimeout(() => again((n) => n + 1), error.retryMs * 2 ** refused.current.times++);
+					else error.retryMs = 0;
+				}
 				put((s) => ({ ...s, error: unheard.current && s.value !== null && s.of === key ? null : error, busy: false })); // existing data remains
 			});
-		return () => abort.abort();
+		return () => {
+			abort.abort();
+			clearTimeout(timer);
+		};
 	}, [key, turn]);
 	useEffect(() => returned.subscribe(() => unheard.current && again((n) => n + 1)), []);
 	const busy = state.busy || state.requested !== key; // a new key is drawn once before its effect sends the request
