@@ -21,3 +21,10 @@ test('a method keeps its name where the box is narrow', () => {
 	assert.equal(at('write page to disk', 8), 'write p…', 'a sentence is read from its begin');
 	assert.equal(at('Lock of a.b: wait', 8), fit(g, 'Lock of a.b: wait', 8));
 });
+
+test('a character of several parts is not split', () => {
+	assert.equal(fit(g, 'abc👩‍👧 done', 6), 'abc…');
+	assert.equal(fit(g, 'abce\u0301f done', 5), 'abc…');
+	assert.equal(fit(g, 'abce\u0301f done', 6), 'abce\u0301…');
+	assert.equal(fit(g, 'abcdef done', 6), 'abcde…');
+});

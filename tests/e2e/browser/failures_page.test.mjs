@@ -248,3 +248,30 @@ test('markup and names of 1 MB remain text, and no view breaks', async (t) => {
 	}
 	await page.context().close();
 });
+
+test('names cannot reorder the text around them, in any list, title or label', async (t) => {
+	const s = await startServer(t);
+	const [spoof, arabic] = ['com.app.\u05e7\u05d5\u05d3\u202efdp.exe', '\u062a\u0637\u0628\u064a\u0642'];
+	await s.put('/api/v1/builds/bidi/methods', `1,1,${spoof} run ()V\n2,1,${arabic} go ()V\n`);
+	const trace = await s.trace(btrace([[4000, 2, 1e6 + 1000, 2000], [4000, 1, 1e6, 9000]]), { query: { build_id: 'bidi', app: arabic, version_name: '9.1', scenario: spoof, device: spoof } });
+	const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+	await signIn(page, s);
+	const sound = async (where) => {
+		const found = await page.evaluate(() => {
+			const shown = [...document.querySelectorAll('body *')].flatMap((e) => [...e.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data).concat(e.title ?? '', e.ariaLabel ?? ''));
+			return shown.filter((text) => /[\u200e\u200f\u202a-\u202e\u2066-\u2069]/.test(text));
+		});
+		assert.deepEqual(found, [], where);
+		assert.match(await page.innerText('body'), /\[U\+202E\]fdp\.exe/, where);
+	};
+	for (const [where, whole] of [['/traces', 'main td'], ['/', '#newest td'], [`/traces/${trace.id}?tab=methods`, '.methods tbody tr'], [`/traces/${trace.id}?tab=tree`, '.treerow[aria-level="2"]']]) {
+		await page.goto(s.url + where);
+		await page.waitForSelector(whole);
+		await settled(page);
+		await sound(where);
+	}
+	/* the version follows the name of the app on its right */
+	const [app, version] = await page.locator('h1 bdi').evaluateAll((all) => all.map((e) => e.getBoundingClientRect().left));
+	assert.ok(app < version);
+	await page.context().close();
+});

@@ -19,7 +19,8 @@ const DETAIL = 26;
 const ROWS = 40; // of the table
 
 function short(s: string, most: number): string {
-	return s.length <= most ? s : s.slice(0, most - 1) + '…';
+	const chars = [...s]; // not halves of one
+	return chars.length <= most ? s : chars.slice(0, most - 1).join('') + '…';
 }
 
 /** "java.lang.Class<a.b.C>" and "a.b.C" → "class C" and "C". */

@@ -3,10 +3,13 @@ import type { Trace } from './api';
 import { count, duration, harmless } from '../i18n/format';
 import { tr } from '../i18n/strings/frame';
 
-/** Its title, otherwise its scenario or app. */
-export function nameOf(t: Trace): string {
-	return harmless(t.title || [t.meta.app, t.meta.version_name, t.meta.scenario].filter(Boolean).join(' ') || t.id);
+/** Its title, otherwise its app, version and scenario. */
+export function namesOf(t: Trace): string[] {
+	const names = [t.meta.app, t.meta.version_name, t.meta.scenario].filter(Boolean);
+	return t.title || !names.length ? [t.title || t.id] : names;
 }
+
+export const nameOf = (t: Trace): string => harmless(namesOf(t).join(' '));
 
 /** Its duration, if it has times: the lengths of counts and snapshots mean nothing. */
 /** The device with its system, which a trace states as Android's version or by name. */

@@ -11,6 +11,7 @@ import { language, LANGUAGES, switchLanguage, type Language } from '../i18n/lang
 import { Navigation } from './navigation';
 import { allowed, placeOf, PLACES, trace, traceOf } from './pages';
 import { later } from '../ui/later';
+import '../ui/safetext';
 import { UploadButton } from './uploadbutton';
 import { narrow } from '../ui/narrow';
 import { Busy, Failure } from '../ui/parts';

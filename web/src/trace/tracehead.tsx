@@ -1,13 +1,13 @@
 // A trace's title, pin and tags: visible to all, editable with permission.
 import { useState } from 'preact/hooks';
 import { api, may, type Trace } from '../api/api';
-import { COMMA, harmless, when } from '../i18n/format';
+import { COMMA, when } from '../i18n/format';
 import { Failure } from '../ui/parts';
 import { Popover } from '../ui/popover';
 import { link } from '../ui/route';
 import { Pinned, Tag } from '../ui/tag';
 import { tr } from '../i18n/strings/trace';
-import { deviceOf, lengthOf, nameOf, stateName } from '../api/traces';
+import { deviceOf, lengthOf, nameOf, namesOf, stateName } from '../api/traces';
 
 function TitleForm({ t, save, close }: { t: Trace; save: (title: string) => void; close: () => void }) {
 	const [title, hold] = useState(t.title);
@@ -42,7 +42,7 @@ function Ends({ t, later }: { t: Trace; later?: boolean }) {
 function Brief({ t }: { t: Trace }) {
 	const m = t.meta;
 	const parts = [t.title && [m.app, m.version_name].filter(Boolean).join(' '), m.build_id, t.title && m.scenario, deviceOf(m), t.summary?.timed ? lengthOf(t.summary) : ''].filter(Boolean);
-	const brief = harmless(parts.join(' · '));
+	const brief = parts.join(' · ');
 	return <span class="brief quiet" title={brief}>{brief}</span>;
 }
 
@@ -70,7 +70,7 @@ export function TraceHead({ t, changed }: { t: Trace; changed: () => void }) {
 		});
 	};
 	return <>
-		<h1 title={nameOf(t)}>{t.pinned && <Pinned />} {nameOf(t)}</h1>
+		<h1 title={nameOf(t)}>{t.pinned && <Pinned />}{namesOf(t).map((name) => <> <bdi>{name}</bdi></>)}</h1>
 		{t.state !== 'ready' && <span class={`state ${t.state}`}>{stateName(t.state)}</span>}
 		<Brief t={t} />
 		<Ends t={t} later />

@@ -14,6 +14,8 @@ function width(g: CanvasRenderingContext2D, char: string): number {
 	return w;
 }
 
+const JOINED = /[\udc00-\udfff\u200d\ufe0f\p{M}]/u; // the second half of a character, or a mark on the one before
+
 /** The text, or its begin with an ellipsis, or '' when not even three letters fit. */
 export function fit(g: CanvasRenderingContext2D, text: string, room: number): string {
 	const dots = width(g, '…');
@@ -21,7 +23,7 @@ export function fit(g: CanvasRenderingContext2D, text: string, room: number): st
 	let keep = 0; // characters that fit together with the dots
 	for (let i = 0; i < text.length; i++) {
 		w += width(g, text[i]);
-		if (w + dots <= room) keep = i + 1;
+		if (w + dots <= room && !JOINED.test(text[i + 1] ?? '') && text[i] !== '\u200d') keep = i + 1;
 		if (w > room) return keep < 3 ? '' : text.slice(0, keep) + '…';
 	}
 	return text;

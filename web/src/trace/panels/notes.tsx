@@ -2,7 +2,7 @@
 import type { ComponentChild } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { api, type Note, type Thread } from '../../api/api';
-import { COMMA, count, duration, harmless } from '../../i18n/format';
+import { COMMA, count, duration } from '../../i18n/format';
 import { useMore } from '../../ui/panelstate';
 import { useTyped } from '../../ui/filter';
 import { columnsOf, factsOf, type Fact } from './eventfacts';
@@ -39,7 +39,7 @@ function Words({ n, mixed }: { n: Note; mixed: boolean }) {
 	if (mixed) return <><span class="quiet">{kindTitle(n.kind)}</span> <Words n={n} mixed={false} /></>;
 	const state = n.kind === 'state' ? STATES.indexOf(n.text) : -1;
 	if (state >= 0) return <><i class="swatch" style={{ background: `var(--state-${n.text})` }} />{STATE_NAMES[state]}</>;
-	return <>{harmless(n.kind === 'anr' ? serverText(n.text) : n.text) || '–'}</>;
+	return <>{(n.kind === 'anr' ? serverText(n.text) : n.text) || '–'}</>;
 }
 
 function Table({ rows, all, mixed, start, end, timed, byTime, threads, goTo }: {
@@ -59,7 +59,7 @@ function Table({ rows, all, mixed, start, end, timed, byTime, threads, goTo }: {
 					<tr key={n.id} class={`${lit ? 'lit' : ''} ${timed ? 'go' : ''}`} onClick={() => timed && getSelection()?.isCollapsed !== false && goTo(n)}>
 						{timed && <td class="num" data-label={tr('At')}><button class="plain" aria-current={lit || undefined} title={tr('Show this in the chart')} onClick={(e) => (e.stopPropagation(), goTo(n))}>{duration(within(n, start, end).ts_ns - start)}</button></td>}
 						{timed && longest > 0 && <td class="num share" data-label={tr('Duration')}>{n.dur_ns !== null && <><span class="bar" style={{ width: `${(100 * n.dur_ns) / longest}%` }} /><span>{duration(n.dur_ns)}</span></>}</td>}
-						<td class="event" title={n.kind === 'state' ? undefined : harmless(n.text)}><Words n={n} mixed={mixed} /></td>
+						<td class="event" title={n.kind === 'state' ? undefined : n.text}><Words n={n} mixed={mixed} /></td>
 						{columns.map((c) => {
 							const f = facts.find((x) => x.key === c.key);
 							return <td key={c.key} class={c.number ? 'num fact' : 'fact'} data-label={c.label} title={f?.text}>{f?.short}</td>;

@@ -1,7 +1,7 @@
 // The selected event: kind, time, duration, thread and targets.
 import { useEffect, useLayoutEffect } from 'preact/hooks';
 import type { Note } from '../../api/api';
-import { duration, harmless } from '../../i18n/format';
+import { duration } from '../../i18n/format';
 import { serverText } from '../../i18n/servertext';
 import { tr } from '../../i18n/strings/trace';
 import { Busy, Copy, Failure, useLoad } from '../../ui/parts';
@@ -54,7 +54,7 @@ export function EventPane({ p, at, on }: { p: TimelineProps; at: EventId; on: Ev
 	return (
 		<section class="callpane" aria-label={tr('The selected event')} onKeyDown={key}>
 			<header>
-				<h3 class="mono anywhere">{note ? harmless(note.kind === 'anr' ? serverText(note.text) : note.text) || kindTitle(note.kind) : kindTitle(at.kind)}</h3>
+				<h3 class="mono anywhere">{note ? (note.kind === 'anr' ? serverText(note.text) : note.text) || kindTitle(note.kind) : kindTitle(at.kind)}</h3>
 				<div class="row tight">
 					<button class="small" onClick={() => on.step(false)} aria-label={tr('Previous event')}>{tr('Previous')}</button>
 					<button class="small" onClick={() => on.step(true)} aria-label={tr('Next event')}>{tr('Next')}</button>
