@@ -20,9 +20,6 @@ enum { TW_CHUNK_MAX_BYTES = 8 << 20, TW_NOTES_MAX_BYTES = 8 << 20 };
 /* TW_FULL, TW_NOMEM, TW_CORRUPT or TW_IO, with SQLite's message. */
 enum tw_status tw_trace_sql_fail(sqlite3 *db, const char *doing, struct tw_err *err);
 
-/* Binds text after making it valid UTF-8; `clean` is scratch space. */
-void tw_trace_bind_text(sqlite3_stmt *s, int at, struct tw_str text, struct tw_buf *clean);
-
 /* Text of a column, "" for NULL. */
 struct tw_str tw_trace_text_at(sqlite3_stmt *s, int col);
 /* Returns whether, since the last call, this thread got "" for a text because memory ran out; the

@@ -102,8 +102,9 @@ static enum tw_status run(struct tw_trace_writer *w, enum insert which, struct t
 	return TW_OK;
 }
 
-/* Statements run at once, so a text that needs no change is bound where it is. */
-void tw_trace_bind_text(sqlite3_stmt *s, int at, struct tw_str text, struct tw_buf *clean)
+/* Binds text after making it valid UTF-8 in `clean`. Statements run at once, so a text that needs
+ * no change is bound where it is. */
+static void bind_text(sqlite3_stmt *s, int at, struct tw_str text, struct tw_buf *clean)
 {
 	size_t cap = text.len * 3 + 1;
 
@@ -201,7 +202,7 @@ static enum tw_status insert_thread(
 	        t->start_ns, t->end_ns, t->busy_ns};
 
 	bind_ints(s, 1, before, 3);
-	tw_trace_bind_text(s, 4, t->name, &w->clean);
+	bind_text(s, 4, t->name, &w->clean);
 	bind_ints(s, 5, after, 7);
 	(void)sqlite3_bind_text(s, 12, tw_slice_source_name(t->source), -1, SQLITE_STATIC);
 	(void)sqlite3_bind_int64(s, 13, t->interval_ns);
@@ -236,7 +237,7 @@ static enum tw_status out_method(
 		(void)sqlite3_bind_null(s, 3);
 	} else {
 		(void)sqlite3_bind_null(s, 2);
-		tw_trace_bind_text(s, 3, m->name, &w->clean);
+		bind_text(s, 3, m->name, &w->clean);
 	}
 	bind_ints(s, 4, v, 6);
 	return run(w, INSERT_METHOD, err);
@@ -312,7 +313,7 @@ static enum tw_status out_document(
 	        tw_buf_add(&w->anr, json.ptr, json.len) != TW_OK)
 		return tw_oom(err);
 	(void)sqlite3_bind_text(s, 1, kind, -1, SQLITE_STATIC);
-	tw_trace_bind_text(s, 2, json, &w->clean);
+	bind_text(s, 2, json, &w->clean);
 	return run(w, INSERT_DOCUMENT, err);
 }
 
