@@ -92,7 +92,7 @@ const longLine = () => once('long', () => times(gzipOf(Buffer.alloc(4 * MIB, 'x'
 /* One class with very many methods that are inlined into one another. */
 const inlined = () => once('inlined', () => gzipOf(Buffer.from(['com.a.B -> a:', ...Array.from({ length: 150_000 }, (_, i) => `    1:${1 + (i % 50)}:void m${i}(int):${i}:${i} -> a`), ''].join('\n')), 1));
 
-export const MAPPING_KINDS = {
+const MAPPING_KINDS = {
 	'skipped frames': ['methods', skipBomb], zeros: ['methods', zeroBomb], 'empty members': ['methods', emptyBomb], 'six deep': ['methods', deepBomb], 'zstd zeros': ['methods', zstdBomb],
 	large: ['methods', (full) => largeMapping(full ? 2_000_000 : 300_000)], 'bad lines': ['methods', badLines], 'one long line': ['methods', longLine],
 	'R8 skipped frames': ['retrace', skipBomb], 'R8 inlined': ['retrace', inlined],

@@ -21,7 +21,7 @@ export const SETTINGS = {
 	gitea: { for: 'gitea', repository: 'acme/shop', assignees: { Bob: 'bob-gt' } },
 };
 
-export class Trackers {
+class Trackers {
 	constructor(kind) {
 		this.kind = kind;
 		this.issues = [];

@@ -35,7 +35,7 @@ const MANNERS = {
 	gone: (res) => res.writeHead(410).end(),
 };
 
-export class Receiver {
+class Receiver {
 	constructor() {
 		this.got = []; // what came, in its order
 		this.manner = {}; // by path; fine where none is set
