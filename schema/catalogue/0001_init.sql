@@ -261,6 +261,7 @@ CREATE TABLE trace (
 	abi TEXT NOT NULL,
 	process TEXT NOT NULL,
 	scenario TEXT NOT NULL,
+	title TEXT NOT NULL DEFAULT '', -- set by people; PostgreSQL reads a row up to the last column that a search needs
 	session_id TEXT NOT NULL,
 	uuid TEXT NOT NULL,
 	labels TEXT NOT NULL,
@@ -290,7 +291,6 @@ CREATE TABLE trace (
 	names_slices INTEGER NOT NULL DEFAULT 0,          -- slices of methods with ids
 	names_resolved_slices INTEGER NOT NULL DEFAULT 0,
 	file_sha256 TEXT NOT NULL DEFAULT '',             -- of the decoded file, to detect damage on disk
-	title TEXT NOT NULL DEFAULT '',
 	pinned INTEGER NOT NULL DEFAULT 0,                -- 1: exempt from retention
 	annotations INTEGER NOT NULL DEFAULT 0,           -- rows in annotation
 	has_upload INTEGER NOT NULL DEFAULT 1,           -- 0: the upload expired, the decoded file remains
