@@ -37,3 +37,7 @@ test('every name that is used is there, in both themes where it is a colour', ()
 	const colours = (s: string) => [...s.matchAll(/(--[\w-]+): #/g)].map((m) => m[1]).sort();
 	assert.deepEqual(colours(light), colours(dark));
 });
+
+test('dark colours are for screens: paper is white', () => {
+	assert.match(tokens, /@media screen \{[^{}]*:root\[data-theme="dark"\] \{/);
+});

@@ -371,3 +371,21 @@ test('a form that opens below a long table is scrolled to, its first field focus
 	assert.equal(await page.locator('form.rule').evaluate((form) => form.getBoundingClientRect().bottom < innerHeight + 1), true); // scrolled by whole pixels
 	await done(page, t);
 });
+
+test('a pressed button is seen in forced colours, and dark pages are printed in light ones', async (t) => {
+	const page = await openTrace();
+	const back = (pressed) => page.locator(`.choice button[aria-pressed=${pressed}]`).first().evaluate((e) => getComputedStyle(e).backgroundColor);
+	await page.emulateMedia({ forcedColors: 'active' });
+	await page.locator('.choice button').first().waitFor();
+	assert.notEqual(await back(true), await back(false));
+	await page.emulateMedia({ forcedColors: null, colorScheme: 'dark' });
+	await page.waitForSelector('html[data-theme=dark]');
+	const ink = () => page.evaluate(() => getComputedStyle(document.documentElement).color);
+	const onScreen = await ink();
+	await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+	assert.notEqual(await ink(), onScreen);
+	assert.equal(await ink(), 'rgb(27, 36, 38)', 'that of the light theme');
+	assert.equal(await page.locator('.top').isVisible(), false);
+	await page.emulateMedia({ media: null, colorScheme: null });
+	await done(page, t);
+});
