@@ -416,7 +416,7 @@ static enum tw_status create(struct tw_trace_writer *w, struct tw_err *err)
 		return tw_trace_sql_fail(w->db, "creating a trace file", err);
 	(void)sqlite3_snprintf(sizeof pragmas, pragmas,
 	        "PRAGMA page_size=4096; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
-	        "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-4096;"
+	        "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-512;"
 	        "PRAGMA application_id=%d; PRAGMA user_version=%d; BEGIN",
 	        TW_TRACE_APPLICATION_ID, TW_TRACE_SCHEMA_VERSION);
 	if (sqlite3_exec(w->db, pragmas, NULL, NULL, NULL) != SQLITE_OK ||
