@@ -642,15 +642,9 @@ static enum tw_status run(const json_t *task, json_t **ret, struct tw_err *err)
 	return strcmp(kind, "traces") == 0 ? run_group(task, ret, err) : run_trace(task, ret, err);
 }
 
-/* With one heap the memory limit does not count a second heap's reserved addresses. */
-static void use_one_heap(void)
-{
-	(void)mallopt(M_ARENA_MAX, 1);
-}
-
 void tw_worker_prepare(size_t traces)
 {
-	use_one_heap();
+	tw_worker_set_heap();
 	json_object_seed(0);
 	tw_jail_prepare();
 	for (size_t i = 0; i < TW_CHILD_JOBS && i < traces; i++)
@@ -672,7 +666,7 @@ int tw_worker_main(void)
 		return 64; /* started by hand */
 	}
 	if (!writers[0])
-		use_one_heap();
+		tw_worker_set_heap();
 	st = enter_sandbox(task, &err);
 	tw_crash_point("child_started");
 	if (st == TW_OK)

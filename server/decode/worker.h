@@ -17,10 +17,24 @@
 #ifndef TW_WORKER_H
 #define TW_WORKER_H
 
+#include <malloc.h>
 #include <stddef.h>
 
 /* Entry of the child; returns its exit code. */
 int tw_worker_main(void);
+/* With one heap the memory limit does not count a second heap's reserved addresses.  Large arrays
+ * are mapped: they grow without being copied, and are in large pages.  By default malloc maps only
+ * arrays larger than any that was freed, such as the window of a zstd frame whose head was
+ * inspected. */
+static inline void tw_worker_set_heap(void)
+{
+	enum { MAPPED_BYTES = 1 << 20 };
+
+	(void)mallopt(M_ARENA_MAX, 1);
+	(void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
+	(void)mallopt(M_TRIM_THRESHOLD, 2 * MAPPED_BYTES);
+}
+
 /* Does the part of a decode that is the same for every trace, so that copies of the process need
  * not repeat it; for a copy that decodes at most `traces` traces.  A step that fails here is
  * repeated by the copy. */

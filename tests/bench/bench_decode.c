@@ -12,7 +12,6 @@
  * With `only` it decodes and prints no references, for a profile.
  */
 #include <fcntl.h>
-#include <malloc.h>
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,9 +23,11 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "decoder/bundle.h"
 #include "decoder/decoder.h"
 #include "decoder/trace/builder.h"
 #include "server/decode/scratch_file.h"
+#include "server/decode/worker.h"
 #include "server/query/query.h"
 #include "server/trace/trace_file.h"
 
@@ -145,6 +146,7 @@ static void decode_once(const uint8_t *p, size_t len, const char *path, struct s
 	if (!scratch)
 		die("tmpfile", NULL);
 	tw_builder_use_scratch(b, &records);
+	(void)tw_bundle_is(p, len < TW_DECODER_HEAD_BYTES ? len : TW_DECODER_HEAD_BYTES, &limits);
 	push_all(d, p, len);
 	facts.decoded_bytes = tw_decoder_bytes(d);
 	tw_decoder_free(d);
@@ -306,7 +308,7 @@ int main(int argc, char **argv)
 
 	if (argc < 2)
 		return 2;
-	(void)mallopt(M_ARENA_MAX, 1); /* as the server's decoder does */
+	tw_worker_set_heap();
 	p = slurp(argv[1], &len);
 	(void)snprintf(path, sizeof path, "/tmp/bench_decode-%d.db", (int)getpid());
 	for (long i = 0; i < times; i++) {

@@ -33,6 +33,7 @@
 #include "decoder/trace/builder.h"
 #include "memory.h"
 #include "server/decode/scratch_file.h"
+#include "server/decode/worker.h"
 #include "server/query/query.h"
 #include "server/trace/trace_file.h"
 
@@ -635,9 +636,7 @@ static double lines_only(const struct tw_buf *in)
 	return cpu_seconds() - t;
 }
 
-/* Memory of one decode in a new process, as a worker is.  In a process that has freed large arrays,
- * malloc() no longer maps arrays below 32 MiB but copies them when they grow, and retains up to 64
- * MiB of freed memory. */
+/* Memory of one decode in a new process, as a worker is. */
 static double peak_of_one(const struct tw_buf *in)
 {
 	double peak = 0;
@@ -648,7 +647,6 @@ static double peak_of_one(const struct tw_buf *in)
 	if (pipe(fds) != 0 || (child = fork()) < 0)
 		die("starting a process", NULL);
 	if (child == 0) {
-		(void)mallopt(M_MMAP_THRESHOLD, 128 << 10); /* the value of a new process */
 		(void)malloc_trim(0);
 		before = bench_memory("VmRSS:");
 		bench_forget_peak();
@@ -849,7 +847,7 @@ int main(int argc, char **argv)
 	struct tw_buf in;
 	int c;
 
-	(void)mallopt(M_ARENA_MAX, 1); /* as the server's decoder does */
+	tw_worker_set_heap();
 	while ((c = getopt(argc, argv, "m:c:o:p:x:")) != -1) {
 		if (c == 'm')
 			mapping = optarg;
