@@ -242,6 +242,16 @@ size_t tw_mem_fill_pages(size_t bytes)
 	return (bytes + LARGE_PAGE / 2) / LARGE_PAGE * LARGE_PAGE - HEADER;
 }
 
+void tw_mem_drop(void *p, size_t bytes)
+{
+	const uintptr_t at = (uintptr_t)p;
+	const uintptr_t from = (at + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+	const uintptr_t end = (at + bytes) & ~(uintptr_t)(LARGE_PAGE - 1);
+
+	if (p && end > from)
+		(void)madvise((char *)p + (from - at), end - from, MADV_DONTNEED);
+}
+
 void tw_mem_free(void *p)
 {
 	if (account && p)

@@ -62,6 +62,9 @@ void *tw_mem_alloc_to_grow(size_t bytes) __attribute__((alloc_size(1)));
 /* The size nearest to `bytes` at which all of a block can be in large pages; `bytes` if that is
  * less than one. */
 size_t tw_mem_fill_pages(size_t bytes);
+/* Returns the pages of the first `bytes` of a block to the kernel, large pages as a whole.  Their
+ * contents are lost. */
+void tw_mem_drop(void *p, size_t bytes);
 
 /*
  * A memory account with a limit, for one task.

@@ -438,6 +438,9 @@ void tw_nest_move(struct nest *n, struct track *t);
 /* Puts all other tracks' records in pre-order.  Calls that are too deep are counted, and not
  * read. */
 enum tw_status tw_nest_open(struct nest *n, struct tw_builder *b, struct tw_err *err);
+/* Frees the memory of the first n slices, if they are stored in order: no reader needs them any
+ * more. */
+void tw_nest_drop(const struct nest *nest, uint64_t n);
 /* Frees the track's records, too. */
 void tw_nest_close(struct nest *n);
 /* Several threads may read one nest. */
@@ -509,7 +512,7 @@ struct nest_reader tw_shaper_slices(const struct tw_shaper *s);
 /* Adds the thread's next slices to its tree. */
 enum tw_status tw_shaper_add(
         struct tw_shaper *s, const struct tw_slice *slices, uint32_t n, struct tw_err *err);
-/* All slices of the thread were read and added: the next thread can be opened. */
+/* All slices of the thread were read and added: they can be freed, and the next thread opened. */
 enum tw_status tw_shaper_added(struct tw_shaper *s, struct tw_err *err);
 /* Calls of the thread that did not fit in its tree, after the last one was added. */
 uint64_t tw_shaper_clipped(const struct tw_shaper *s);

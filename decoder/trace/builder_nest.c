@@ -616,6 +616,17 @@ enum tw_status tw_nest_open(struct nest *n, struct tw_builder *b, struct tw_err 
 	return st == TW_OK ? TW_OK : tw_fail(err, st, "a thread's calls do not fit in memory");
 }
 
+void tw_nest_drop(const struct nest *nest, uint64_t n)
+{
+	const struct track *t = nest->track;
+
+	if (nest->order || t->spilled)
+		return;
+	tw_mem_drop(t->records.at, n * sizeof *t->records.at);
+	tw_mem_drop(t->records.cpu, n * sizeof *t->records.cpu);
+	tw_mem_drop(nest->depths, n * sizeof *nest->depths);
+}
+
 void tw_nest_close(struct nest *n)
 {
 	tw_mem_free(n->order);

@@ -14,7 +14,7 @@
 #include "decoder/base/relay.h"
 #include "decoder/trace/builder_internal.h"
 
-enum { SLOTS = 16, AT_ONCE = 512 };
+enum { SLOTS = 16, AT_ONCE = 512, READ_AT_ONCE = 1 << 16 };
 
 /* A thread is long if it has this share of the slices from which a trace is shared. */
 enum { LONG_SHARE = 32 };
@@ -48,11 +48,13 @@ struct tw_shaper {
 	struct tw_tree_encoder *encoder;
 	struct tw_tree_sums sums;
 	bool freed; /* the records of a long thread: their memory suffices for what trees need */
+	_Atomic uint64_t added; /* number of records read for trees */
 	uint64_t clipped;
 	const struct track *ahead; /* the other thread moves its records; NULL: none */
 	uint64_t ahead_passed;     /* parts that were passed on when it was */
 	struct nest ahead_nest;    /* set by the other thread */
 	/* used to deliver a part: */
+	_Atomic uint64_t read; /* number of records read for chunks; approximate */
 	struct tw_buf payload;
 	struct chunker chunker;
 	struct mip mips[TW_MIP_LEVELS];
@@ -95,14 +97,23 @@ static enum tw_status write_chunks(struct tw_shaper *s, const struct part *p, st
 {
 	struct nest_reader reader = {.nest = &p->nest, .builder = s->builder};
 	struct tw_slice slices[AT_ONCE];
+	const uint64_t before = s->read;
+	const uint64_t end = before + p->nest.track->n;
 	enum tw_status st = begin_mips(s, p);
 	uint32_t n;
 
 	if (st != TW_OK)
 		return tw_oom(err);
 	tw_chunker_start(&s->chunker, p->thread_id, 0, 0);
-	while (st == TW_OK && (n = tw_nest_read(&reader, slices, AT_ONCE)) > 0)
+	while (st == TW_OK && (n = tw_nest_read(&reader, slices, AT_ONCE)) > 0) {
 		st = add_slices(s, slices, n, err);
+		if (before + reader.at < s->read + READ_AT_ONCE)
+			continue;
+		s->read = before + reader.at;
+		if (s->added >= end)
+			tw_nest_drop(&p->nest, reader.at);
+	}
+	s->read = end;
 	st = tw_nest_read_end(&reader, st, err);
 	if (st == TW_OK)
 		st = tw_chunker_flush(&s->chunker, err);
@@ -289,18 +300,26 @@ static enum tw_status free_records(struct tw_shaper *s, struct tw_err *err)
 
 enum tw_status tw_shaper_added(struct tw_shaper *s, struct tw_err *err)
 {
+	s->added += s->part.nest.track->n;
 	/* memory is for the loaded records of one long thread at a time */
 	return s->part.nest.loaded && !s->part.chunks ? free_records(s, err) : TW_OK;
+}
+
+/* All records are in memory until those of the first long thread are freed.  The other thread frees
+ * the remaining ones as it reads them, while the tree is encoded. */
+static bool must_wait(const struct tw_shaper *s)
+{
+	return !s->part.chunks && !s->freed && s->read + s->part.nest.track->n / 2 < s->added;
 }
 
 enum tw_status tw_shaper_tree(struct tw_shaper *s, struct tw_err *err)
 {
 	const uint32_t n = tw_tree_builder_nodes(s->tree);
-	/* all records are in memory until those of the first long thread are freed */
-	enum tw_status st = s->part.chunks || s->freed ? TW_OK : free_records(s, err);
+	enum tw_status st = must_wait(s) ? free_records(s, err) : TW_OK;
 
 	if (st != TW_OK)
 		return st;
+	s->freed |= !s->part.chunks;
 	s->part.nodes = n;
 	if ((s->out->ops->sums && !tw_tree_sums_begin(&s->sums, n)) ||
 	        tw_tree_builder_end(s->tree) != TW_OK ||

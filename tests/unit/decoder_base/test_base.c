@@ -258,6 +258,23 @@ static void test_filled_pages(void **state)
 	tw_mem_free(p);
 }
 
+static void test_dropped_pages(void **state)
+{
+	enum { LARGE = 2 << 20, PAGE = 4096 };
+	uint8_t *p = tw_mem_alloc(2 * LARGE, 1);
+
+	(void)state;
+	assert_non_null(p);
+	memset(p, 7, 2 * LARGE);
+	tw_mem_drop(p, PAGE); /* less than a large page */
+	tw_mem_drop(NULL, LARGE);
+	assert_int_equal(p[0] + p[PAGE - 1], 14);
+	tw_mem_drop(p, 2 * LARGE - 1);
+	assert_int_equal(p[PAGE], 0);
+	assert_int_equal(p[2 * LARGE - 1], 7);
+	tw_mem_free(p); /* which reads its first bytes */
+}
+
 static void check_growing(struct tw_arena *a)
 {
 	uint32_t *items = NULL;
@@ -327,6 +344,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_salted_strings),
         cmocka_unit_test(test_arena_fits),
         cmocka_unit_test(test_filled_pages),
+        cmocka_unit_test(test_dropped_pages),
         cmocka_unit_test(test_lists_double),
         cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_utf8_clean_replaces_bad_bytes),

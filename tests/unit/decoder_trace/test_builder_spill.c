@@ -447,6 +447,45 @@ static void test_deep(void **state)
 	reported_done(&parts);
 }
 
+static void test_dropped_calls(void **state)
+{
+	enum { MANY = 1 << 18 };
+	const struct tw_limits l = tw_limits_default();
+	struct tw_builder *b = tw_builder_new(&l);
+	struct nest n;
+
+	(void)state;
+	assert_non_null(b);
+	for (int i = 0; i < MANY; i++)
+		slice(b, 7, TW_TID_FULL, 10 * i, i % 11, -1);
+	tw_nest_move(&n, &b->tracks[0]);
+	assert_int_equal(tw_nest_open(&n, b, NULL), TW_OK);
+	tw_nest_drop(&n, MANY - 1);
+	assert_int_equal(n.track->records.at[MANY / 4].start_and_sym, 0);
+	assert_int_not_equal(n.track->records.at[MANY - 1].start_and_sym, 0);
+	tw_nest_close(&n);
+	tw_builder_free(b);
+}
+
+/* They are read in another order than they are stored. */
+static void test_sorted_calls_are_not_dropped(void **state)
+{
+	const struct tw_limits l = tw_limits_default();
+	struct tw_builder *b = tw_builder_new(&l);
+	struct nest n;
+
+	(void)state;
+	assert_non_null(b);
+	emit_deep(b, NULL);
+	tw_nest_move(&n, &b->tracks[0]);
+	assert_int_equal(tw_nest_open(&n, b, NULL), TW_OK);
+	assert_non_null(n.order);
+	tw_nest_drop(&n, n.track->n);
+	assert_int_not_equal(n.track->records.at[n.track->n / 4].start_and_sym, 0);
+	tw_nest_close(&n);
+	tw_builder_free(b);
+}
+
 /* --- failures, also in the second thread --- */
 
 enum { SHARED_FROM = 64 };
@@ -659,6 +698,8 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_little_scratch),
         cmocka_unit_test(test_deep),
         cmocka_unit_test(test_memory_of_deep),
+        cmocka_unit_test(test_dropped_calls),
+        cmocka_unit_test(test_sorted_calls_are_not_dropped),
         cmocka_unit_test(test_failures),
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_does_not_fit),
