@@ -82,7 +82,7 @@ enum tw_status tw_frames_finish(struct tw_frames *f, struct tw_err *err) TW_MUST
 /* The packer, while nothing is being compressed. */
 struct tw_packer *tw_frames_packer(struct tw_frames *f);
 
-/* --- the summary tree, computed while call trees are written --- */
+/* --- the summary tree, computed while the rest is written --- */
 
 /* Thread: one at a time. */
 struct tw_summary_maker;
@@ -94,11 +94,11 @@ struct tw_summary_maker *tw_summary_maker_free(struct tw_summary_maker *m);
 /* Takes the sums of a thread's call tree, or gives up. */
 void tw_summary_maker_keep(struct tw_summary_maker *m, struct tw_tree_sums *sums);
 
-/* After the last tree; `methods`: number of methods in the trace.  Makes nothing if there are too
- * few nodes or not enough memory. */
+/* After the last tree; `methods`: number of methods in the trace.  The summary tree is made in a
+ * separate thread, unless there are too few nodes or not enough memory. */
 enum tw_status tw_summary_maker_make(
         struct tw_summary_maker *m, uint32_t methods, struct tw_err *err) TW_MUST_USE;
-/* Stores the summary tree, if one was made, next to the trees. */
+/* Waits for the summary tree and stores it, if one was made, next to the trees. */
 enum tw_status tw_summary_maker_store(
         struct tw_summary_maker *m, struct tw_frames *frames, struct tw_err *err) TW_MUST_USE;
 

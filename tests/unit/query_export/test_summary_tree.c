@@ -6,9 +6,12 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 #include "server/query/query.h"
+#include "server/trace/trace_file_internal.h"
 #include "tests/fixtures/trace_fixture.h"
 #include "tests/unit/unit.h"
 
@@ -252,6 +255,52 @@ static void test_odd_summaries(void **state)
 	tw_arena_free(a);
 }
 
+static atomic_bool continued;
+static enum tw_status outcome;
+
+/* Waits until the thread that requested the summary tree has continued. */
+static enum tw_status summarize_late(const struct tw_tree_sums *trees, uint32_t n_trees,
+        uint32_t max_nodes, uint32_t rest, struct tw_arena *a, struct tw_summary_tree *ret,
+        struct tw_err *err)
+{
+	const struct timespec ms = {.tv_nsec = 1000000};
+
+	(void)trees;
+	(void)max_nodes;
+	(void)a;
+	(void)ret;
+	(void)err;
+	for (int i = 0; i < 20000 && !continued; i++)
+		(void)nanosleep(&ms, NULL);
+	return continued && n_trees == 1 && rest == 9 ? outcome : TW_BUG;
+}
+
+static enum tw_status store_late(enum tw_status st)
+{
+	struct tw_summary_maker *m = tw_summary_maker_new(summarize_late);
+	struct tw_tree_sums sums = {0};
+
+	assert_non_null(m);
+	assert_true(tw_tree_sums_begin(&sums, 1));
+	tw_tree_sums_end(&sums);
+	sums.n = 2 * TW_SUMMARY_NODES;
+	continued = false;
+	outcome = st;
+	tw_summary_maker_keep(m, &sums);
+	assert_int_equal(tw_summary_maker_make(m, 9, NULL), TW_OK);
+	continued = true;
+	st = tw_summary_maker_store(m, NULL, NULL);
+	tw_summary_maker_free(m);
+	return st;
+}
+
+static void test_in_a_separate_thread(void **state)
+{
+	(void)state;
+	assert_int_equal(store_late(TW_NOMEM), TW_OK); /* none is stored */
+	assert_int_equal(store_late(TW_IO), TW_IO);
+}
+
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_stored_form),
@@ -259,6 +308,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_in_a_file),
         cmocka_unit_test(test_odd_summaries),
+        cmocka_unit_test(test_in_a_separate_thread),
 };
 
 UNIT_TESTS("summary_tree", tests)
