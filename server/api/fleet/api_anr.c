@@ -10,6 +10,7 @@
 #include "decoder/base/order.h"
 #include "server/api/admin/api_ruleset.h"
 #include "server/api/api.h"
+#include "server/api/api_shared.h"
 #include "server/api/fleet/api_fleet.h"
 #include "server/base/clock.h"
 #include "server/catalogue/access/catalogue_setting.h"
@@ -145,7 +146,7 @@ static void put_trend(struct tw_fleet_request *q, const struct page *p, const ch
 static const struct tw_param page_params[] = {
         TW_PARAM_OPTIONAL_ENUM("kind", tw_anr_kinds, "Only groups with this kind of cause."),
         TW_PARAM_NUMBER("limit", 100, 1, LIMIT_MAX, ""),
-        TW_PARAM_NUMBER("offset", 0, 0, INT32_MAX, ""),
+        TW_API_OFFSET,
         {0},
 };
 

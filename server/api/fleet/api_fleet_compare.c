@@ -11,6 +11,7 @@
 
 #include "decoder/base/order.h"
 #include "server/api/api.h"
+#include "server/api/api_shared.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 
 enum { LIMIT_MAX = 1000, SCENARIOS_MAX = 50 };
@@ -304,7 +305,7 @@ const struct tw_param tw_fleet_compare_params[] = {
                 "significant."),
         TW_PARAM_NUMBER("limit", 50, 1, LIMIT_MAX,
                 "Methods in the response, largest change of self time first."),
-        TW_PARAM_NUMBER("offset", 0, 0, INT32_MAX, ""),
+        TW_API_OFFSET,
         TW_PARAM_TEXT("method", 0,
                 "Also returns the wall time percentiles of this method, over the traces that have "
                 "it: a name, with a descriptor for one of several overloads."),

@@ -6,6 +6,7 @@
 #include "decoder/base/order.h"
 #include "decoder/symbols/names.h"
 #include "server/api/api.h"
+#include "server/api/api_shared.h"
 #include "server/api/fleet/api_fleet.h"
 #include "server/base/text/match.h"
 
@@ -129,7 +130,7 @@ const struct tw_param tw_fleet_methods_params[] = {
                 "(decoder/symbols/waits.def)."),
         THREAD_PARAMS,
         TW_PARAM_NUMBER("limit", 50, 1, LIMIT_MAX, ""),
-        TW_PARAM_NUMBER("offset", 0, 0, INT32_MAX, ""),
+        TW_API_OFFSET,
         {0},
 };
 

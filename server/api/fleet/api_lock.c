@@ -8,6 +8,7 @@
 
 #include "decoder/base/order.h"
 #include "server/api/api.h"
+#include "server/api/api_shared.h"
 #include "server/api/fleet/api_fleet.h"
 #include "server/base/text/match.h"
 #include "server/catalogue/anr/catalogue_anr_index.h"
@@ -36,7 +37,7 @@ static const struct tw_param locks_params[] = {
         TW_PARAM_TEXT("q", 0, "Methods and classes that contain this text."),
         TW_PARAM_FLAG("regex", false, "Whether `q` is a regular expression."),
         TW_PARAM_NUMBER("limit", 100, 1, TW_LOCK_ROWS_MAX, ""),
-        TW_PARAM_NUMBER("offset", 0, 0, INT32_MAX, ""),
+        TW_API_OFFSET,
         {0},
 };
 
