@@ -365,7 +365,7 @@ test('of several scenarios, a method shows its open regression, or the scenario 
 	await done(page, t);
 });
 
-for (const [scheme, width] of [['light', 390], ...THEMES])
+for (const [scheme, width] of [['light', 320], ['light', 390], ...THEMES])
 	test(`the page can be read and used by all, ${scheme}, ${width}`, async (t) => {
 		await ready();
 		const page = await open('/fleet/compare', scheme, width);
