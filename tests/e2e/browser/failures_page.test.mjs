@@ -53,6 +53,20 @@ test('a request that is refused each time is not repeated for ever', async (t) =
 	await done(page, t);
 });
 
+test('a change that is refused for a moment is not said to be repeated', async (t) => {
+	const page = await open('/traces');
+	let asked = 0;
+	await page.goto(`${server.url}/signin`);
+	await page.route('**/api/v1/session*', (route) => (route.request().method() === 'POST' ? (asked++, route.fulfill({ status: 429, headers: { 'Retry-After': '1' }, contentType: 'application/json', body: '{"error":{"status":"too_many","message":"too many attempts"}}' })) : route.continue()));
+	await page.fill('[name=name]', 'ann');
+	await page.fill('[name=password]', 'a password');
+	await page.click('main form button');
+	await page.waitForSelector('[role=alert]:has-text("Too many attempts.")');
+	assert.equal(await page.locator('text=The page tries again by itself.').count(), 0);
+	assert.equal(asked, 1);
+	await done(page, t);
+});
+
 test('a session that the server cannot check yet is asked for again', async (t) => {
 	const page = await open('/traces');
 	let refusals = 1;

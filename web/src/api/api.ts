@@ -109,7 +109,8 @@ const RETRY_S = 5; // without Retry-After, as from a proxy
 
 /** A response that is not 2xx, or none (status 0). */
 export class Refusal extends Error {
-	retryMs = 0; // after so long the request is repeated; 0: it is not
+	afterMs = 0; // after so long the same request may succeed; 0: it will not
+	retryMs = 0; // after so long the request is repeated (useLoad); 0: it is not
 
 	constructor(public status: number, message: string, public offset: number | null = null) {
 		super(message);
@@ -170,7 +171,7 @@ export async function answer(path: string, r: Response): Promise<Response> {
 	const body = await r.json().catch(() => null);
 	const message = body?.error?.message;
 	const refusal = new Refusal(r.status, message ? await translateInTime(message) : tr('The server returned {status}.', { status: r.status }), body?.error?.offset ?? null);
-	if (PASSING.includes(r.status)) refusal.retryMs = 1000 * Math.min(60, Number(r.headers.get('Retry-After')) || RETRY_S);
+	if (PASSING.includes(r.status)) refusal.afterMs = 1000 * Math.min(60, Number(r.headers.get('Retry-After')) || RETRY_S);
 	throw refusal;
 }
 

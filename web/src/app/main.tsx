@@ -58,7 +58,7 @@ async function load(): Promise<void> {
 		failed.value = null;
 	} catch (why) {
 		failed.value = why as Error;
-		if (why instanceof Refusal && why.retryMs) setTimeout(load, Math.max(RETRY_MS, why.retryMs));
+		if (why instanceof Refusal && why.afterMs) setTimeout(load, (why.retryMs = Math.max(RETRY_MS, why.afterMs)));
 	}
 }
 

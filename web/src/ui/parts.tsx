@@ -81,9 +81,9 @@ export function useLoad<T>(key: string, load: (signal: AbortSignal) => Promise<T
 			(error: Error) => {
 				if (abort.signal.aborted) return;
 				unheard.current = error instanceof Refusal && error.status === 0;
-				if (error instanceof Refusal && error.retryMs > 0) {
-					if (refused.current.times < RETRIES) timer = setTimeout(() => again((n) => n + 1), error.retryMs * 2 ** refused.current.times++);
-					else error.retryMs = 0;
+				if (error instanceof Refusal && error.afterMs > 0 && refused.current.times < RETRIES) {
+					error.retryMs = error.afterMs * 2 ** refused.current.times++;
+					timer = setTimeout(() => again((n) => n + 1), error.retryMs);
 				}
 				put((s) => ({ ...s, error: unheard.current && s.value !== null && s.of === key ? null : error, busy: false })); // existing data remains
 			});
