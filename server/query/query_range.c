@@ -252,8 +252,9 @@ static uint64_t calls_within(const struct tw_selection *sel, const struct tw_chu
 }
 
 /* A tree has at most one node per call, and hardly more than l->nodes.  The first part's tree
- * takes the nodes of the lane's others. */
-static bool reserve_nodes(const struct scan *s, const struct part *p)
+ * takes the nodes of the lane's others.  Without memory for so many, the tree grows as it is
+ * built: it may be much smaller. */
+static void reserve_nodes(const struct scan *s, const struct part *p)
 {
 	const struct lane *l = p->lane;
 	const uint32_t end = p->first == 0 ? l->n : p->end;
@@ -261,7 +262,7 @@ static bool reserve_nodes(const struct scan *s, const struct part *p)
 
 	for (uint32_t i = p->first; i < end; i++)
 		calls += calls_within(s->query->sel, &l->rows[i].info);
-	return tw_tree_builder_reserve(p->tree, calls < l->nodes ? calls : l->nodes);
+	(void)tw_tree_builder_reserve(p->tree, calls < l->nodes ? calls : l->nodes);
 }
 
 static enum tw_status scan_part(struct worker *h, struct part *p, struct tw_err *err)
@@ -279,8 +280,9 @@ static enum tw_status scan_part(struct worker *h, struct part *p, struct tw_err 
 		return st;
 	}
 	p->tree = tw_tree_builder_new(UINT32_MAX);
-	if (!p->tree || !reserve_nodes(s, p))
+	if (!p->tree)
 		return tw_oom(err);
+	reserve_nodes(s, p);
 	for (; st == TW_OK && i < p->end && !atomic_load(&s->stop); i++) {
 		st = scan_chunk(h, p, i, &w, err);
 		if (st == TW_OK)

@@ -26,7 +26,7 @@ struct world {
 	struct tw_arena *arena;
 };
 
-enum kind { WITH_CPU, WITHOUT_ENDS, CLIPPED, KINDS, PATHS_MISSING = KINDS };
+enum kind { WITH_CPU, WITHOUT_ENDS, CLIPPED, KINDS, PATHS_MISSING = KINDS, REPEATED };
 
 /* Every third call has no CPU time. */
 static void give_cpu(struct model *m)
@@ -50,6 +50,18 @@ static void lose_ends(struct model *m)
 	m->n_pairs = n;
 }
 
+/* Calls of the second half are of one method. */
+static void repeat(struct model *m)
+{
+	int64_t last = 0;
+
+	for (size_t i = 0; i < m->n_records; i++)
+		last = m->records[i].ts_ns > last ? m->records[i].ts_ns : last;
+	for (size_t i = 0; i < m->n_records; i++)
+		if (m->records[i].ts_ns > last / 2)
+			m->records[i].sym = m->records[0].sym;
+}
+
 /* Two threads, the second half as large: of three chunks and of two. */
 static void open_world(struct world *w, enum kind kind, uint32_t per_thread)
 {
@@ -58,6 +70,8 @@ static void open_world(struct world *w, enum kind kind, uint32_t per_thread)
 	struct tw_builder *b;
 
 	model_make(&w->model, &shape);
+	if (kind == REPEATED)
+		repeat(&w->model);
 	if (kind == WITH_CPU)
 		give_cpu(&w->model);
 	if (kind == WITHOUT_ENDS)
@@ -237,6 +251,38 @@ static void test_whole(void **state)
 		check_same(&got, &want);
 		close_world(&w);
 	}
+}
+
+static bool grant_4_mib(struct tw_mem_account *a, int64_t used)
+{
+	(void)a;
+	return used <= 4 << 20;
+}
+
+/* The end of each thread repeats one method: its tree is small, although the stored one is not. */
+static void test_small_tree_in_little_memory(void **state)
+{
+	struct tw_mem_account account = {.more = grant_4_mib};
+	struct tw_selection sel = {.all_threads = true, .ranged = true};
+	const struct tw_thread_info *t;
+	struct tw_forest trees;
+	bool partial = true;
+	enum tw_status st;
+	struct world w;
+	uint32_t n;
+
+	(void)state;
+	open_world(&w, REPEATED, 400000);
+	t = tw_trace_file_threads(w.f.file, &n);
+	sel.from_ns = t[0].start_ns + (t[0].end_ns - t[0].start_ns) / 10 * 6;
+	sel.to_ns = t[0].end_ns;
+	tw_parallel_set_cores(1);
+	(void)tw_mem_count_for(&account);
+	st = tw_query_forest(w.f.file, &sel, NULL, w.arena, &trees, &partial, NULL);
+	(void)tw_mem_count_for(NULL);
+	assert_int_equal(st, TW_OK);
+	assert_false(partial);
+	close_world(&w);
 }
 
 static void check_same_graph(const struct tw_flame *got, const struct tw_flame *want)
@@ -708,6 +754,7 @@ static void test_crew(void **state)
 
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_small_tree_in_little_memory),
         cmocka_unit_test(test_many_edges),
         cmocka_unit_test(test_whole),
         cmocka_unit_test(test_stored),
