@@ -30,7 +30,7 @@ test('a refusal for a moment is named, and the request repeated', async (t) => {
 	let refusals = 2;
 	await page.route('**/api/v1/traces/*/methods*', (route) => (refusals-- > 0 ? route.fulfill({ status: 503, headers: { 'Retry-After': '1' }, contentType: 'application/json', body: '{"error":{"status":"busy","message":"too much at once"}}' }) : route.continue()));
 	await page.goto(`${server.url}/traces/${id}?tab=methods`);
-	await page.waitForSelector('[role=alert]:has-text("The server is temporarily unavailable.") >> text=The page tries again by itself.');
+	await page.waitForSelector('[role=alert]:has-text("The server is temporarily unavailable.") >> text=The page will try again.');
 	await page.waitForSelector('.methods tbody tr');
 	assert.equal(await page.locator('[role=alert]').count(), 0);
 	await done(page, t);
@@ -41,7 +41,7 @@ test('a request that is refused each time is not repeated for ever', async (t) =
 	let asked = 0;
 	await page.route('**/api/v1/traces/*/methods*', (route) => (asked++, route.fulfill({ status: 503, headers: { 'Retry-After': '0.1' }, body: 'busy' })));
 	await page.goto(`${server.url}/traces/${id}?tab=methods`);
-	const again = page.locator('text=The page tries again by itself.');
+	const again = page.locator('text=The page will try again.');
 	await again.waitFor();
 	await again.waitFor({ state: 'detached' });
 	const before = asked;
@@ -50,6 +50,19 @@ test('a request that is refused each time is not repeated for ever', async (t) =
 	await until(() => (asked === before + 1 ? true : undefined), 'another request by hand');
 	await settled(page);
 	assert.equal(asked, before + 1);
+	await done(page, t);
+});
+
+test('a request that exceeds its time is not repeated', async (t) => {
+	const page = await open('/traces');
+	let asked = 0;
+	await page.route('**/api/v1/traces/*/methods*', (route) => (asked++, route.fulfill({ status: 504, headers: { 'Retry-After': '0.1' }, contentType: 'application/json', body: '{"error":{"status":"deadline","message":"the query took too long"}}' })));
+	await page.goto(`${server.url}/traces/${id}?tab=methods`);
+	await page.waitForSelector('[role=alert]:has-text("took too long")');
+	assert.equal(await page.locator('text=The page will try again.').count(), 0);
+	const before = asked;
+	await settled(page);
+	assert.equal(asked, before);
 	await done(page, t);
 });
 
@@ -62,7 +75,7 @@ test('a change that is refused for a moment is not said to be repeated', async (
 	await page.fill('[name=password]', 'a password');
 	await page.click('main form button');
 	await page.waitForSelector('[role=alert]:has-text("Too many attempts.")');
-	assert.equal(await page.locator('text=The page tries again by itself.').count(), 0);
+	assert.equal(await page.locator('text=The page will try again.').count(), 0);
 	assert.equal(asked, 1);
 	await done(page, t);
 });

@@ -104,7 +104,7 @@ export interface Key {
 export interface Stage { stage: string; waiting: number; oldest_ms: number; postponed: { message: string; traces: number }[] }
 export interface Project { id: string; name: string; created_ms: number }
 
-const PASSING = [429, 502, 503, 504]; // the same request may succeed later
+const PASSING = [429, 502, 503, 504]; // the same request may succeed later, unless it took too long itself
 const RETRY_S = 5; // without Retry-After, as from a proxy
 
 /** A response that is not 2xx, or none (status 0). */
@@ -171,7 +171,7 @@ export async function answer(path: string, r: Response): Promise<Response> {
 	const body = await r.json().catch(() => null);
 	const message = body?.error?.message;
 	const refusal = new Refusal(r.status, message ? await translateInTime(message) : tr('The server returned {status}.', { status: r.status }), body?.error?.offset ?? null);
-	if (PASSING.includes(r.status)) refusal.afterMs = 1000 * Math.min(60, Number(r.headers.get('Retry-After')) || RETRY_S);
+	if (PASSING.includes(r.status) && body?.error?.status !== 'deadline') refusal.afterMs = 1000 * Math.min(60, Number(r.headers.get('Retry-After')) || RETRY_S);
 	throw refusal;
 }
 

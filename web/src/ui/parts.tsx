@@ -24,7 +24,7 @@ export function Failure({ error, retry, title, more, again = tr('Try again') }: 
 	return (
 		<div class="notice bad" role="alert">
 			<strong>{title ?? titleOf(error)}</strong>
-			<p>{ended(sentence(error.message))}{offset !== null ? tr(' (at byte {offset})', { offset }) : ''}{more && ` ${more}`}{error instanceof Refusal && error.retryMs > 0 && ` ${tr('The page tries again by itself.')}`}</p>
+			<p>{ended(sentence(error.message))}{offset !== null ? tr(' (at byte {offset})', { offset }) : ''}{more && ` ${more}`}{error instanceof Refusal && error.retryMs > 0 && ` ${tr('The page will try again.')}`}</p>
 			<p class="row">
 				{status === 401 && <a class="button" href="/signin">{tr('Sign in')}</a>}
 				{status === 404 && <a class="button" href={link('/traces')}>{tr('All traces')}</a>}

@@ -11,7 +11,7 @@ const zh = {
 	'No connection.': '无连接。',
 	'Too many requests.': '请求过多。',
 	'The server is temporarily unavailable.': '服务器暂时不可用。',
-	'The page tries again by itself.': '页面会自动重试。',
+	'The page will try again.': '页面会自动重试。',
 	'The server returned {status}.': '服务器返回了 {status}。',
 	'Projects and keys': '项目和密钥',
 	'Keyboard shortcuts': '快捷键',
