@@ -23,6 +23,8 @@ static void put_short(struct tw_buf *out, const char *name)
 
 	while (((unsigned char)*from & 0xC0) == 0x80)
 		from++;
+	if (from > name)
+		tw_buf_printf(out, "…");
 	for (; *from; from++)
 		(void)tw_buf_add_u8(
 		        out, (unsigned char)*from < ' ' || *from == 0x7f ? ' ' : (uint8_t)*from);
@@ -92,7 +94,7 @@ static void put_method_name(struct tw_text_links *w, const char *name)
 {
 	struct tw_buf shown;
 
-	tw_buf_init(&shown, TITLE_NAME_BYTES + 1);
+	tw_buf_init(&shown, TITLE_NAME_BYTES + sizeof "…");
 	put_short(&shown, name);
 	(void)tw_buf_add_u8(&shown, 0);
 	if (tw_buf_status(&shown) == TW_OK)
@@ -338,10 +340,10 @@ static void regression_body(struct tw_text_links *w, const struct tw_issue *i)
 		tw_markup_end(&w->p);
 	}
 	put_classes(w, i);
-	put_methods(w, i);
 	put_commits(w, i);
 	put_source(w, i);
 	put_traces(w, r);
+	put_methods(w, i); /* after the links, as a prefilled form is cut */
 	put_end(w, r);
 }
 

@@ -90,7 +90,8 @@ struct side { /* traces of a version, by device class */
 	size_t n;
 };
 
-/* The cells of a version around the regression's day. */
+/* The cells of a version around the regression's day.  A filter without a scenario matches all, so
+ * the other cells are dropped.  Half of the request's time remains for the text. */
 static enum tw_status read_cells(struct tw_req *r, const struct tw_regress_found *of,
         const char *version, unsigned metrics, struct tw_arena *a, struct tw_rollup_cell **ret,
         size_t *ret_n, struct tw_err *err)
@@ -99,10 +100,19 @@ static enum tw_status read_cells(struct tw_req *r, const struct tw_regress_found
 	        .filter = {of->app, version, "", of->scenario, "", "", "", of->day - EVIDENCE_DAYS,
 	                of->day + EVIDENCE_DAYS},
 	        .metrics = metrics,
-	        .dims = TW_DIM_SCENARIO | TW_DIM_CLASS};
+	        .dims = TW_DIM_SCENARIO | TW_DIM_CLASS,
+	        .until_ms = tw_monotonic_ms() + (int64_t)tw_req_ms_left(r) / 2};
 	struct tw_fleet_store *store = tw_api_of(r)->fleet;
+	struct tw_rollup_cell *cells = NULL;
+	size_t n = 0, kept = 0;
+	enum tw_status st = store->engine->cells(store, &query, a, &cells, &n, err);
 
-	return store->engine->cells(store, &query, a, ret, ret_n, err);
+	for (size_t i = 0; st == TW_OK && i < n; i++)
+		if (strcmp(cells[i].dims.scenario, of->scenario) == 0)
+			cells[kept++] = cells[i];
+	*ret = cells;
+	*ret_n = kept;
+	return st;
 }
 
 static enum tw_status read_side(struct tw_req *r, const struct tw_regress_found *of,

@@ -482,6 +482,11 @@ static void test_texts_of_issues(void **state)
 	json_decref(slow);
 }
 
+/* 120 bytes, of a longer name. */
+#define TEN       "aaaaaaaaa."
+#define LONG_NAME TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+static const char long_name[] = "b" LONG_NAME;
+
 static void expect_methods(enum tw_tracker tracker, json_t *regression, const char *text)
 {
 	const struct tw_issue issue = {.tracker = tracker,
@@ -489,8 +494,9 @@ static void expect_methods(enum tw_tracker tracker, json_t *regression, const ch
 	        .project_id = "P",
 	        .regression = regression,
 	        .methods = {{"a.B.c", 20000000, 38600000, false},
-	                {"a.`x`|{{y}}\n# *z*@all", 0, 46000000, true}},
-	        .n_methods = 2};
+	                {"a.`x`|{{y}}\n# *z*@all", 0, 46000000, true},
+	                {long_name, 1000, 2000, false}},
+	        .n_methods = 3};
 	struct tw_buf out;
 
 	tw_buf_init(&out, 1 << 16);
@@ -509,12 +515,15 @@ static void test_issues_name_methods_that_grew(void **state)
 
 	(void)state;
 	expect_methods(TW_GITHUB, slow,
-	        "## Methods with the largest increase of self time per trace\n\n"
-	        "- `a.B.c`: 20.0 ms to 38.6 ms\n- ``a.`x`|{{y}} # *z*@all``: new, 46.0 ms\n\n");
+	        "## Where to look\n\n\n## Methods with the largest increase of self time per "
+	        "trace\n\n"
+	        "- `a.B.c`: 20.0 ms to 38.6 ms\n- ``a.`x`|{{y}} # *z*@all``: new, 46.0 ms\n"
+	        "- `…" LONG_NAME "`: 1.00 µs to 2.00 µs\n\n");
 	expect_methods(TW_JIRA, slow,
 	        "h3. Methods with the largest increase of self time per trace\n\n"
 	        "* {{a.B.c}}: 20.0 ms to 38.6 ms\n"
-	        "* {{a.`x`\\|\\{\\{y\\}\\} \\# \\*z\\*\\@all}}: new, 46.0 ms\n\n");
+	        "* {{a.`x`\\|\\{\\{y\\}\\} \\# \\*z\\*\\@all}}: new, 46.0 ms\n"
+	        "* {{…" LONG_NAME "}}: 1.00 µs to 2.00 µs\n\n");
 	json_decref(slow);
 }
 
