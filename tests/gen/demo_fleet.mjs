@@ -96,7 +96,8 @@ const ask = async (target, method = 'GET', body = undefined) => (await fetch(url
 const now = Date.now();
 if (clone) {
 	const repository = { name: clone, packages: ['com.acme.shop.', 'com.shop.'], roots: ['app/src/main/java'], refs: ['v{version}'], clone };
-	const set = await ask('/api/v1/source/repositories', 'PUT', JSON.stringify({ repositories: [repository] }));
+	const { repositories = [] } = await ask('/api/v1/source/repositories');
+	const set = repositories.length ? {} : await ask('/api/v1/source/repositories', 'PUT', JSON.stringify({ repositories: [repository] }));
 	if (set.error) throw new Error(set.error.message);
 }
 const all = [...traces(now)];
