@@ -168,7 +168,7 @@ void *tw_mem_alloc(size_t n, size_t size)
 	return counted(malloc(total ? total : 1), total);
 }
 
-/* From large_from on in large pages, as all but the end of it can be: it starts at one. */
+/* Starts at a large page.  All but its end can be in large pages; before large_from it is not. */
 static void *alloc_large(size_t bytes, size_t large_from)
 {
 	char *p;

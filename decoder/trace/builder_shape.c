@@ -110,6 +110,8 @@ static enum tw_status write_chunks(struct tw_shaper *s, const struct part *p, st
 		if (before + reader.at < s->read + READ_AT_ONCE)
 			continue;
 		s->read = before + reader.at;
+		/* A short thread before this one may be read later.  It has fewer records, so
+		 * `added` reaches the end only with this thread's. */
 		if (s->added >= end)
 			tw_nest_drop(&p->nest, reader.at);
 	}

@@ -325,7 +325,8 @@ static uint32_t enter(struct tw_tree_builder *b, uint32_t depth, uint32_t method
 	return node;
 }
 
-/* An array parallel to the nodes, 0 for those so far: the rest may never be touched. */
+/* An array parallel to the nodes, 0 for those so far: the rest is not touched, as it may not be
+ * needed. */
 static void *zeros(const struct tw_tree_builder *b, size_t size)
 {
 	void *p = tw_mem_alloc(b->cap, size);

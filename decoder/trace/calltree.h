@@ -43,9 +43,9 @@ struct tw_tree_builder *tw_tree_builder_new(uint64_t max_nodes);
 struct tw_tree_builder *tw_tree_builder_free(struct tw_tree_builder *b);
 /* Begins another tree in the memory of the last one. */
 void tw_tree_builder_reset(struct tw_tree_builder *b, uint64_t max_nodes);
-/* Makes space for this many nodes before any is added; it is touched only as they are.  Otherwise,
- * and past them, the space doubles, which copies the nodes.  False: out of memory; nothing
- * changed. */
+/* Makes space for this many nodes before any is added; memory is touched only as they are added.
+ * Otherwise, and past them, the space doubles, which copies the nodes.  False: out of memory;
+ * nothing changed. */
 bool tw_tree_builder_reserve(struct tw_tree_builder *b, uint64_t nodes);
 /* Slices of one thread in pre-order; depth may rise by at most one. */
 enum tw_status tw_tree_builder_add(struct tw_tree_builder *b, const struct tw_slice *s, size_t n);

@@ -12,8 +12,8 @@
 /* Of lists over many traces. */
 #define TW_API_OFFSET                                                                              \
 	TW_PARAM_NUMBER("offset", 0, 0, INT32_MAX,                                                 \
-	        "Rows to skip. The order changes as traces are counted: a row may then be on two " \
-	        "pages, or on none.")
+	        "Rows to skip. The order changes as traces and reports are counted: a row may "    \
+	        "then be on two pages, or on none.")
 
 struct tw_req;
 struct tw_trace_row;

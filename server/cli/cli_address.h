@@ -1,8 +1,8 @@
 /*
  * cli_address.h - the address of a data folder's server, for links: DATA/server.url.
  *
- * `serve` writes it once it listens, because flags and environment of a server are not known to
- * other commands, and port 0 to nobody before.  It remains when the server stops.
+ * `serve` writes it once it listens, because other commands do not know a server's flags and
+ * environment, and the port is not known before if it is 0.  It remains when the server stops.
  * Thread: one at a time.
  */
 #ifndef TW_CLI_ADDRESS_H

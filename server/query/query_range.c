@@ -35,7 +35,7 @@
 #include "decoder/trace/running.h"
 #include "server/base/thread/parallel.h"
 
-/* Of a thread: for the tree of more, space is made before it is built. */
+/* Space for the tree of a thread with more calls is made before it is built. */
 enum { FEW_CALLS = 1 << 12 };
 
 struct lane {

@@ -166,8 +166,8 @@ static inline size_t read_run_of(
 }
 
 /* Reads and passes on the leading records that need no special case, as nearly all: several of one
- * thread, of methods in use, with times that do not fall.  There is one at least.  *ret_used: their
- * bytes. */
+ * thread, of methods in use, with times that do not fall.  `n` holds at least one record.
+ * *ret_used: their bytes. */
 static enum tw_status read_run(struct tw_art *s, const uint8_t *p, size_t n, uint64_t offset,
         size_t *ret_used, struct tw_err *err)
 {

@@ -91,8 +91,7 @@ struct tw_anr_rollup_due {
 	const char *project_id;
 	int64_t rules;  /* reports grouped by other rules are not due */
 	int64_t now_ms; /* days that have ended are packed some time after they changed */
-	uint32_t least; /* number of reports from which a day that has not ended is due; at least 1
-	                 */
+	uint32_t least; /* reports that make an unfinished day due; at least 1 */
 };
 /* Adds some of the reports of a day to its rollups, so that queries read rollups instead of
  * reports; if none are due, packs the rollups of a day into one row. */

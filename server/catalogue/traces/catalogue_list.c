@@ -540,7 +540,8 @@ enum tw_status tw_catalogue_traces(struct tw_catalogue *c, const char *project_i
 	        ", count(*) AS n") " FROM (SELECT %s FROM trace WHERE"                             \
 	                           " project_id=?" NEWEST TW_EITHER("%d",                          \
 	                                   "20000") ") AS of_newest" TW_EITHER("", MOST_FREQUENT)
-/* Counted in indexes, without reading the traces: those that are ready are all but the others. */
+/* Counts failed, archived and waiting traces in indexes, without reading rows.  All others are
+ * ready, except that traces created at the time of the last counted one may exceed the limit. */
 #define NEWEST_STATES NEWEST TW_EITHER("50000", "20000")
 #define OF_NEWEST     "project_id=?1 AND created_ms>=(SELECT ms FROM of_newest)"
 #define OF_STATE(s)                                                                                \

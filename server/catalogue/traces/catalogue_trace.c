@@ -242,7 +242,8 @@ static enum tw_status delete_rows(struct tw_db *db, const char *project_id, cons
 
 	if (st == TW_OK)
 		st = tw_cat_small_drop(db, trace_id, TW_CAT_SMALL_ALL, ret_small, err);
-	if (st == TW_OK && erase)               /* its rows in another engine must be erased */
+	/* its rows in another engine must be erased */
+	if (st == TW_OK && erase)
 		st = tw_cat_exec(db, NULL, err, /* primary key */
 		        "INSERT INTO fleet_erase(project_id,trace_id,day)"
 		        " SELECT project_id, trace_id, recorded_ms/?3 FROM trace WHERE "

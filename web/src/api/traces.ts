@@ -11,10 +11,10 @@ export function namesOf(t: Trace): string[] {
 
 export const nameOf = (t: Trace): string => harmless(namesOf(t).join(' '));
 
-/** Its duration, if it has times: the lengths of counts and snapshots mean nothing. */
 /** The device with its system, which a trace states as Android's version or by name. */
 export const deviceOf = ({ device, os }: Trace['meta']) => [device, os && (/^\d/.test(os) ? `Android ${os}` : os)].filter(Boolean).join(', ');
 
+/** Its duration, if it has times: the lengths of counts and snapshots mean nothing. */
 export const lengthOf = (s: NonNullable<Trace['summary']>) => (!s.timed ? '–' : duration(s.duration_ns));
 
 /** The server counts up to a limit: beyond it, "10,000+". */

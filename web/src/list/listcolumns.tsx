@@ -19,7 +19,7 @@ export interface Column {
 	cell: (t: Trace) => ComponentChildren;
 }
 
-/** The state of a trace that is not ready without flaws; `all`: of each. */
+/** The state of a trace, unless it is ready and complete; `all`: also then. */
 function State({ t, all }: { t: Trace; all?: boolean }) {
 	const flaws = (t.summary?.losses ?? 0) + (t.summary?.repairs ?? 0);
 	if (t.state === 'ready' && flaws === 0 && !all) return null;

@@ -1,4 +1,5 @@
-// Everything that the page shows passes here: texts, titles and labels have no power to reorder what is around them.
+// Every text, title and label of the page's elements passes here, so that none can reorder what is around it.
+// Callers of `harmless` see to the rest: canvases, placeholders, the document's title.
 import { options } from 'preact';
 import { harmless } from '../i18n/format';
 
