@@ -159,5 +159,5 @@ test('a search that reached its deadline is marked, and the next page continues 
 	assert.ok(json.next_cursor > 0 && json.next_cursor < events.length);
 	assert.ok((await search({ cursor: json.next_cursor })).json.next_cursor !== json.next_cursor);
 	const sums = await s.get(`/api/v1/traces/${id}/notes/sums`);
-	assert.equal(sums.headers.get('etag') === null, sums.json.partial, 'sums are quick: they may reach the deadline');
+	assert.ok(sums.json.partial === false || sums.headers.get('etag') === null, 'sums are quick: they may be complete, and even be sent before the deadline');
 });
