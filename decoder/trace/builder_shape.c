@@ -202,15 +202,17 @@ static bool is_long(const struct tw_shaper *s, const struct track *t)
 	return t->n >= s->builder->shared_from / LONG_SHARE;
 }
 
-/* Passes a part on.  *ret_passed: the number of parts passed on by then. */
+/* Passes a part on, or frees it.  *ret_passed: the number of parts passed on by then. */
 static enum tw_status pass_part(
-        struct tw_shaper *s, const struct part *part, uint64_t *ret_passed, struct tw_err *err)
+        struct tw_shaper *s, struct part *part, uint64_t *ret_passed, struct tw_err *err)
 {
 	uint32_t slot;
 	enum tw_status st = tw_relay_slot(s->relay, &slot, err);
 
-	if (st != TW_OK)
+	if (st != TW_OK) {
+		free_part(part);
 		return st;
+	}
 	s->parts[slot] = *part;
 	*ret_passed = tw_relay_passed(s->relay) + 1;
 	return tw_relay_pass(s->relay, err);
@@ -218,7 +220,7 @@ static enum tw_status pass_part(
 
 static enum tw_status move_ahead(struct tw_shaper *s, struct track *t, struct tw_err *err)
 {
-	const struct part part = {.moved = t};
+	struct part part = {.moved = t};
 
 	s->ahead = t;
 	return pass_part(s, &part, &s->ahead_passed, err);
@@ -246,7 +248,7 @@ enum tw_status tw_shaper_nest(struct tw_shaper *s, struct track *t, struct track
 enum tw_status tw_shaper_take(
         struct tw_shaper *s, const struct nest *nest, uint32_t thread_id, struct tw_err *err)
 {
-	const struct part chunks = {.thread_id = thread_id, .nest = *nest, .chunks = true};
+	struct part chunks = {.thread_id = thread_id, .nest = *nest, .chunks = true};
 
 	s->taken = (struct part){.thread_id = thread_id, .nest = *nest, .ends = true};
 	tw_buf_init(&s->taken.tree, SIZE_MAX / 2);
