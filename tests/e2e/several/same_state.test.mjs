@@ -176,7 +176,7 @@ function plain(w, value, name) {
 	return Object.fromEntries(Object.entries(value).filter(([key]) => !OTHERWISE.test(key)).map(([key, v]) => [key, plain(w, v, key)]));
 }
 
-const TABLES = ['project', 'build', 'part', 'capture_day', 'capture_device', 'rollup_cell', 'finding', 'regression', 'regression_history', 'anr_trace', 'anr', 'lock_wait', 'anr_day', 'anr_rollup', 'outbox', 'quarantine', 'postponed'];
+const TABLES = ['project', 'build', 'part', 'capture_day', 'capture_device', 'rollup_cell', 'finding', 'regression', 'regression_history', 'anr_trace', 'anr', 'lock_wait', 'anr_day', 'anr_rollup', 'quarantine', 'postponed'];
 
 async function state(w) {
 	const all = {};
