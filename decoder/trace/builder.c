@@ -14,7 +14,7 @@
 #include "decoder/base/hash.h"
 
 enum { DIRECT_IDS = 1 << 23, ARENA_SHARE = 4 };
-/* A second thread saves more time than it takes for as many slices. */
+/* From this number of slices on, a second thread saves more time than it costs. */
 enum { SHARED_FROM = 1 << 16 };
 /* Fewer calls of one track are taken one by one. */
 enum { FEW_CALLS = 8 };

@@ -293,7 +293,7 @@ struct tw_builder {
 	bool placed;      /* the clock of this input is known */
 	bool unplaced;    /* and unrelated to the trace's clock */
 	uint64_t slices;
-	uint64_t shared_from;  /* two threads write a trace of so many slices */
+	uint64_t shared_from;  /* number of slices from which two threads write the trace */
 	uint64_t record_bytes; /* in memory, of all tracks */
 	struct tw_scratch scratch;
 	uint64_t scratch_bytes; /* written */

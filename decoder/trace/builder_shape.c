@@ -16,7 +16,8 @@
 
 enum { SLOTS = 16, AT_ONCE = 512, READ_AT_ONCE = 1 << 16 };
 
-/* A thread is long if it has this share of the slices from which a trace is shared. */
+/* A trace thread is long if it has 1/LONG_SHARE of the slices from which two threads write a
+ * trace. */
 enum { LONG_SHARE = 32 };
 
 /* A longer thread may have more call paths: a node takes about as much memory as this many

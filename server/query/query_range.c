@@ -251,9 +251,9 @@ static uint64_t calls_within(const struct tw_selection *sel, const struct tw_chu
 	                                    (double)(c->end_ns - c->start_ns));
 }
 
-/* A tree has at most one node per call, and hardly more than l->nodes.  The first part's tree
- * takes the nodes of the lane's others.  Without memory for so many, the tree grows as it is
- * built: it may be much smaller. */
+/* A tree has at most one node per call in the range, and hardly more than the thread's stored
+ * tree.  The trees of the lane's other parts are merged into the first part's.  If the space is
+ * refused, the tree grows as it is built, as it may be much smaller. */
 static void reserve_nodes(const struct scan *s, const struct part *p)
 {
 	const struct lane *l = p->lane;
