@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { navigate, signIn, unreadable } from '../browser.mjs';
+import { navigate, settled, signIn, unreadable } from '../browser.mjs';
 import { Faults, shim } from '../faults.mjs';
 import { browser, dir, done, id, open, server, shots, watched } from '../page.mjs';
 import { startServer, tracewell } from '../server.mjs';
@@ -65,10 +65,36 @@ test('links and reloads stay in the project that was picked', async (t) => {
 	await page.waitForSelector('td a:has-text("com.acme.other")');
 	await page.selectOption('header select', { label: 'test' });
 	await page.waitForSelector('td:has-text("com.acme.shop")');
+	await page.goBack();
+	await page.waitForSelector('td a:has-text("com.acme.other")');
+	assert.equal(await page.locator('header select option:checked').innerText(), 'other');
 	await page.goto(`${server.url}/traces?project=01ARZ3NDEKTSV4RRFFQ69G5FAV`);
 	await page.waitForSelector('text=Project not found');
 	await page.click('text=Show a project you can access');
 	await page.waitForSelector('td a');
+	await done(page, t);
+});
+
+test('of two projects that were picked, the last one is shown, also if its response comes first', async (t) => {
+	server.key('read', 'left at once');
+	const page = await watched();
+	await page.goto(tracewell('link', 'create', '--data', server.data, '--url', server.url));
+	await navigate(page, 'Traces');
+	await page.waitForSelector('td:has-text("com.acme.shop")');
+	let answer, first = true;
+	const answered = new Promise((go) => (answer = go));
+	await page.route('**/api/v1/session*', async (route) => {
+		const late = first;
+		first = false;
+		if (late) await answered;
+		await route.continue().catch(() => {}); // the page gave it up
+	});
+	await page.selectOption('header select', { label: 'left at once' });
+	await Promise.all([page.waitForResponse('**/api/v1/session*'), page.selectOption('header select', { label: 'test' })]);
+	answer();
+	await settled(page);
+	assert.equal(await page.locator('header select option:checked').innerText(), 'test');
+	await page.waitForSelector('td:has-text("com.acme.shop")');
 	await done(page, t);
 });
 

@@ -194,7 +194,7 @@ function Projects() {
 			{list.length > 0 && <Cards>
 				<thead><tr><th>{tr('Name')}</th><th>{tr('Created')}</th><th>{tr('Id')}</th>{may.server && <th><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
 				<tbody>{list.map((p) => (
-					<tr key={p.id}><td><a href={`/?project=${p.id}`} target="_self">{p.name}</a>{p.id === here && <span class="quiet">{' '}{tr('current')}</span>}</td>
+					<tr key={p.id}><td><a href={`/?project=${p.id}`}>{p.name}</a>{p.id === here && <span class="quiet">{' '}{tr('current')}</span>}</td>
 						<td class="when">{when(p.created_ms)}</td><td><code>{p.id}</code></td>
 						{may.server && <td class="actions"><button class="small danger" onClick={() => setDoomed(p.name)} aria-label={tr('Delete project {name}', { name: p.name })}>{tr('Delete')}</button></td>}</tr>))}</tbody>
 			</Cards>}

@@ -236,7 +236,7 @@ function withProcesses({ threads: all, processes = [] }: Threads) {
 }
 
 export const api = {
-	session: (trace = '') => get<Session>('/api/v1/session', { trace }),
+	session: (trace = '', s?: AbortSignal) => get<Session>('/api/v1/session', { trace }, s),
 	signIn: (by: { token: string } | { name: string; password: string }) => send('POST', '/api/v1/session', by),
 	signOut: () => call('/api/v1/session', { method: 'DELETE' }),
 	traces: (p: Params, s?: AbortSignal) =>

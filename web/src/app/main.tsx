@@ -1,5 +1,5 @@
 // The application shell: session, current page, theme.
-import { signal } from '@preact/signals';
+import { effect, signal, untracked } from '@preact/signals';
 import { render } from 'preact';
 import { useLayoutEffect } from 'preact/hooks';
 import { aheadOfTrace, aheadSettled, api, dropAhead, may, Refusal, useProject, useScope, useTools, type Session } from '../api/api';
@@ -28,27 +28,37 @@ const failed = signal<Error | null>(null);
 
 const RETRY_MS = 5000; // while the session cannot be loaded
 
+let last = new AbortController(); // of the latest load, which ends the one before
+let project: string | undefined; // in the address, when it was loaded
+let retry: ReturnType<typeof setTimeout> | undefined;
+
 /** Loads the session.  A link to a trace selects the trace's project, which is added to the address. */
-async function fetchSession(): Promise<Session> {
+async function fetchSession(signal: AbortSignal): Promise<Session> {
 	const id = traceOf(path.value);
-	const s = await api.session(id);
+	const s = await api.session(id, signal);
 	const other = s.trace_project;
-	if (!id || !other || !s.project || other.id === s.project.id || text('project')) return s;
-	useProject(other.id);
+	if (!id || !other || !s.project || other.id === s.project.id || project) return s;
+	project = other.id;
+	useProject(project);
 	dropAhead();
 	set({ project: other.id });
 	aheadOfTrace(id);
-	return api.session();
+	return api.session('', signal);
 }
 
 async function load(): Promise<void> {
+	last.abort();
+	clearTimeout(retry);
+	const { signal } = (last = new AbortController());
 	try {
-		useProject(text('project'));
-		const s = await fetchSession().catch(async (why: unknown) => {
+		project = text('project');
+		useProject(project);
+		const s = await fetchSession(signal).catch(async (why: unknown) => {
 			if (!(why instanceof Refusal) || why.status !== 401) throw why;
 			await api.signOut(); // the session has ended: the browser may drop its cookie
-			return api.session();
+			return api.session('', signal);
 		});
+		if (signal.aborted) return;
 		useProject(s.project?.id ?? '');
 		useTools(s);
 		useScope(s);
@@ -57,10 +67,17 @@ async function load(): Promise<void> {
 		session.value = s;
 		failed.value = null;
 	} catch (why) {
+		if (signal.aborted) return;
 		failed.value = why as Error;
-		if (why instanceof Refusal && why.afterMs) setTimeout(load, (why.retryMs = Math.max(RETRY_MS, why.afterMs)));
+		if (why instanceof Refusal && why.afterMs) retry = setTimeout(load, (why.retryMs = Math.max(RETRY_MS, why.afterMs)));
 	}
 }
+
+/* Another project was chosen, or the back button leads to one. */
+effect(() => {
+	const named = text('project');
+	if (project !== undefined && named !== project) void untracked(load);
+});
 
 const lost = later<{ why: Why; label?: string }>('lost', async () => (await import('../admin/lost')).Lost);
 const signIn = later<{ done: () => Promise<void>; provider?: string; ended?: boolean }>('signin', async () => (await import('../admin/signin')).SignIn);
@@ -69,12 +86,10 @@ function isForeign(why: Error): boolean {
 	return why instanceof Refusal && why.status === 404 && text('project') !== '';
 }
 
-/** Switches the project.  The path remains only for pages that every project has. */
+/** Leads to another project.  The path remains only for pages that every project has. */
 function pickProject(id: string): void {
-	useProject(id);
 	const kept = PLACES.some((p) => p.at === path.value && p.label);
 	go(`${kept ? path.value : '/'}?project=${encodeURIComponent(id)}`);
-	void load();
 }
 
 async function leave(): Promise<void> {
