@@ -557,3 +557,17 @@ test('the first trace shows its progress', async (t) => {
 	await page.locator('.arrival').getByText(HOSTILE).waitFor();
 	await done(page, t);
 });
+
+test('a text that was typed just before its page is left is not put into the next address', async (t) => {
+	const page = await openList();
+	await page.evaluate(() => {
+		const field = document.querySelector('#search');
+		field.value = 'typed';
+		field.dispatchEvent(new Event('input', { bubbles: true }));
+		document.querySelector('.top nav a[href^="/inbox"]').click();
+	});
+	await page.getByRole('heading', { name: 'Inbox' }).waitFor();
+	await settled(page);
+	assert.ok(!new URL(page.url()).searchParams.has('q'), page.url());
+	await done(page, t);
+});

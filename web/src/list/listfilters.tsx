@@ -1,8 +1,9 @@
 // Which traces are listed: fields stored in the address, and saved lists.
-import { useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { api, may } from '../api/api';
 import { manage } from '../api/manage';
 import { count, when } from '../i18n/format';
+import { useTyped } from '../ui/filter';
 import { Failure, useLoad } from '../ui/parts';
 import { Popover } from '../ui/popover';
 import { fromStart } from '../ui/pages';
@@ -41,22 +42,10 @@ function Filter({ column, label }: { column: string; label: string }) {
 }
 
 function SearchBox() {
-	const [value, hold] = useState(text('q'));
-	const timer = useRef(0);
-	const inAddress = text('q');
-	const before = useRef(inAddress);
-	if (before.current !== inAddress) { // the back button, a saved filter
-		before.current = inAddress;
-		if (value !== inAddress) hold(inAddress);
-	}
-	const change = (v: string) => {
-		hold(v);
-		clearTimeout(timer.current);
-		timer.current = window.setTimeout(() => put({ q: v }), 250);
-	};
+	const [typed, type] = useTyped('q', fromStart({}));
 	return <label class="inline grow">{tr('Search')}
-		<input type="search" id="search" value={value} placeholder={tr('title, app, device, build, id')}
-			onInput={(e) => change(e.currentTarget.value)} /></label>;
+		<input type="search" id="search" value={typed} placeholder={tr('title, app, device, build, id')}
+			onInput={(e) => type(e.currentTarget.value)} /></label>;
 }
 
 /** Both ends belong to the range: the server's `until` is the day after. */

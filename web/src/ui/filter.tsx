@@ -10,7 +10,10 @@ export function useTyped(name: string, more: Changes = {}): [string, (v: string)
 	const value = text(name);
 	const [typed, put] = useState(value);
 	const timer = useRef(0);
-	useLayoutEffect(() => put(value), [value]);
+	useLayoutEffect(() => {
+		put(value);
+		return () => clearTimeout(timer.current); // the address changed meanwhile, or the field is gone
+	}, [value]);
 	return [typed, (v) => {
 		put(v);
 		clearTimeout(timer.current);
