@@ -282,6 +282,28 @@ test('a link to a trace opens it in whatever project it is, and a project has it
 	await done(page, t);
 });
 
+test('files are sent to the project in which they were dropped, also while another one is shown', async (t) => {
+	const reader = server.key('read', 'meanwhile');
+	const page = await entered(server, '/traces?project=test');
+	let send;
+	const sent = new Promise((go) => (send = go));
+	await page.route(/\/api\/v1\/traces\?/, async (route) => {
+		if (route.request().method() === 'POST') await sent;
+		await route.continue();
+	});
+	await page.waitForSelector('tr[data-trace]');
+	await drop(page, ['one', 'two', 'three'].map((name, i) => [`${name}.bin`, records(40 + i)]));
+	await row(page, 'three.bin').getByText('Waiting').waitFor();
+	await page.selectOption('header select', { label: 'meanwhile' });
+	await page.getByRole('heading', { name: 'Send a first trace' }).waitFor();
+	send();
+	await row(page, 'three.bin').getByRole('link').click();
+	await page.waitForSelector('h1 >> text=three.bin');
+	assert.equal(await page.locator('header select option:checked').innerText(), 'test');
+	assert.equal((await server.get('/api/v1/traces', { key: reader })).json.total, 0);
+	await done(page, t);
+});
+
 test('an address that does not exist is a page to a browser, and JSON to a program', async (t) => {
 	const page = await entered(server, '/no/such/page');
 	await page.getByRole('heading', { name: 'Page not found' }).waitFor();

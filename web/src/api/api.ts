@@ -145,7 +145,7 @@ export function url(path: string, params: Params = {}): string {
 	const q = new URLSearchParams();
 	for (const [k, v] of Object.entries(params))
 		for (const one of Array.isArray(v) ? v : [v]) if (one !== null && one !== undefined && one !== '') q.append(k, String(one));
-	if (project) q.set('project', project);
+	if (project && !q.has('project')) q.set('project', project);
 	const s = q.toString();
 	return s ? `${path}?${s}` : path;
 }
@@ -205,8 +205,8 @@ export async function get<T>(path: string, params: Params = {}, signal?: AbortSi
 }
 
 /** A change; its body is sent as JSON. */
-export const send = (method: string, path: string, body?: object, signal?: AbortSignal) =>
-	call(url(path), body ? { method, signal, body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } } : { method, signal });
+export const send = (method: string, path: string, body?: object, params: Params = {}, signal?: AbortSignal) =>
+	call(url(path, params), body ? { method, signal, body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } } : { method, signal });
 
 const ROOTS: Record<string, string> = { 'all threads': tr('all threads'), 'selected threads': tr('selected threads') };
 
@@ -241,9 +241,9 @@ export const api = {
 	signOut: () => call('/api/v1/session', { method: 'DELETE' }),
 	traces: (p: Params, s?: AbortSignal) =>
 		get<{ traces: Trace[]; total: number; total_is_capped: boolean; next_cursor: string | null }>('/api/v1/traces', p, s),
-	trace: (id: string, s?: AbortSignal) => get<Trace>(trace(id), {}, s),
+	trace: (id: string, s?: AbortSignal, of: Params = {}) => get<Trace>(trace(id), of, s),
 	remove: (id: string) => call(url(trace(id)), { method: 'DELETE' }),
-	mark: async (id: string, m: { title?: string; pinned?: boolean; tags?: string[] }) => (await send('PATCH', trace(id), m)).json() as Promise<Trace>,
+	mark: async (id: string, m: { title?: string; pinned?: boolean; tags?: string[] }, of: Params = {}) => (await send('PATCH', trace(id), m, of)).json() as Promise<Trace>,
 	annotations: (id: string, s?: AbortSignal) => get<{ annotations: Annotation[] }>(`${trace(id)}/annotations`, {}, s),
 	annotate: async (id: string, at: AnnotationPlace, text: string) => (await send('POST', `${trace(id)}/annotations`, { ...at, text })).json() as Promise<{ id: string }>,
 	editAnnotation: (id: string, one: string, text: string) => send('PATCH', `${trace(id)}/annotations/${one}`, { text }),
@@ -279,7 +279,7 @@ export const api = {
 	frames: () => get<Frames>('/api/v1/frames'),
 	setFrames: async (f: { off: string[]; framework: string[]; app: string[] }) =>
 		(await call(url('/api/v1/frames'), { method: 'PUT', body: JSON.stringify(f) })).json() as Promise<Frames>,
-	build: (id: string) => get<Build>(`/api/v1/builds/${encodeURIComponent(id)}`),
+	build: (id: string, of: Params = {}) => get<Build>(`/api/v1/builds/${encodeURIComponent(id)}`, of),
 };
 
 export interface ComparedTrace { trace: Trace; methods: number; named: number }

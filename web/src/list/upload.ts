@@ -1,5 +1,5 @@
 // Files that people drop or choose: what each is, and how it is sent.
-import { api, Refusal } from '../api/api';
+import { api, currentProject, Refusal, type Params } from '../api/api';
 import { upload } from '../api/manage';
 import { backOff } from '../api/traces';
 import { translateInTime } from '../i18n/servertext';
@@ -47,7 +47,7 @@ export async function take(files: { file: File; folder: string }[]): Promise<voi
 	const libraries = await Promise.all(files.map(({ file }, i) => (isLibrary(heads[i]) ? buildIdOf(file) : undefined)));
 	const withoutBuildId = elf instanceof Error ? elf.message : tr('This library has no build id. Link it with -Wl,--build-id.');
 	const made = planOf(files.map((f, i) => ({ ...f, head: heads[i], elfBuild: libraries[i] })), details.value.build_id).map(({ alone, ...p }): Upload => ({
-		id: next++, ...p, sent: 0, stage: alone ? 'failed' : p.kind !== 'trace' && !p.build ? 'unnamed' : 'waiting',
+		id: next++, ...p, project: currentProject(), sent: 0, stage: alone ? 'failed' : p.kind !== 'trace' && !p.build ? 'unnamed' : 'waiting',
 		error: !alone ? undefined : new Refusal(ALONE, p.kind === 'symbols' ? withoutBuildId : tr('This file names parts of a recording. Drop it with that recording only.')),
 	}));
 	const traces = made.filter((u) => u.kind === 'trace' && !u.error);
@@ -87,13 +87,21 @@ async function run(u: Upload): Promise<void> {
 	pump();
 }
 
+/** Its project, which the user may have left since. */
+const inProject = (u: Upload): Params => ({ project: u.project });
+
+const isHere = (u: Upload): boolean => !u.project || u.project === currentProject();
+
+/** The address of its trace. */
+export const addressOf = (u: Upload): string => (isHere(u) ? link(`/traces/${u.trace}`) : `/traces/${u.trace}?project=${u.project}`);
+
 const wait = (ms: number) => new Promise((done) => setTimeout(done, ms));
 
 /** Sends a file, again where the server is busy. */
 async function sendFile(u: Upload, to: string, method: string, body: Blob | FormData, params: Record<string, string>): Promise<Response> {
 	for (let turn = 0; ; turn++) {
 		try {
-			return await upload(method, to, body, params, (sent) => change(u.id, { sent }));
+			return await upload(method, to, body, { ...params, ...inProject(u) }, (sent) => change(u.id, { sent }));
 		} catch (why) {
 			if (!(why instanceof Refusal) || (why.status !== 503 && why.status !== 429) || turn === RETRIES) throw why;
 			await wait(backOff(turn));
@@ -115,20 +123,20 @@ async function sendTrace(u: Upload): Promise<void> {
 	change(u.id, { stage: 'decoding', trace: id, sent: 1 });
 	traceChanges.value++;
 	pump();
-	if (answer.status === 202) await api.mark(id, { title: u.file.name.slice(0, 200) }).catch(() => undefined); // a failed title does not fail the upload
+	if (answer.status === 202) await api.mark(id, { title: u.file.name.slice(0, 200) }, inProject(u)).catch(() => undefined); // a failed title does not fail the upload
 	await decoded(u, id);
 }
 
 /** Until the server has decoded it. */
 async function decoded(u: Upload, id: string): Promise<void> {
 	for (let turn = 0; ; turn++) {
-		const t = await api.trace(id);
+		const t = await api.trace(id, undefined, inProject(u));
 		if (t.state === 'failed') throw new Refusal(UNREADABLE, t.error ? await translateInTime(t.error.message) : 'failed');
 		if (t.state === 'ready' || t.state === 'archived') break;
 		await wait(Math.min(backOff(turn) / 4, 2000));
 	}
 	change(u.id, { stage: 'ready' });
-	if (opens?.id === u.id && path.value === opens.from && !path.value.startsWith('/traces/')) go(link(`/traces/${id}`));
+	if (opens?.id === u.id && isHere(u) && path.value === opens.from && !path.value.startsWith('/traces/')) go(link(`/traces/${id}`));
 	if (opens?.id === u.id) opens = null;
 }
 
@@ -142,7 +150,7 @@ async function sendMapping(u: Upload): Promise<void> {
 
 async function compiled(u: Upload): Promise<void> {
 	for (let turn = 0; ; turn++) {
-		const b = await api.build(u.build);
+		const b = await api.build(u.build, inProject(u));
 		const m = u.kind === 'retrace' ? b.retrace : b;
 		if (m.state === 'failed') throw new Refusal(UNREADABLE, m.error ? await translateInTime(m.error.message) : 'failed');
 		if (m.state === 'ready') return;

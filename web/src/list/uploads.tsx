@@ -7,8 +7,8 @@ import { ended } from '../i18n/servertext';
 import { tr } from '../i18n/strings/uploads';
 import { Dialog } from '../ui/popover';
 import { useLoad } from '../ui/parts';
-import { link, path } from '../ui/route';
-import { dismiss, dismissEnded, isBusy, mayRetry, nameBuild, retry, take } from './upload';
+import { path } from '../ui/route';
+import { addressOf, dismiss, dismissEnded, isBusy, mayRetry, nameBuild, retry, take } from './upload';
 import { details, uploads, type Details, type Upload } from './uploadstate';
 
 export { take };
@@ -98,7 +98,7 @@ function Row({ u }: { u: Upload }) {
 	return (
 		<li data-upload={u.stage}>
 			<div class="row">
-				{u.stage === 'ready' && u.trace ? <a class="named" href={link(`/traces/${u.trace}`)} title={u.file.name}>{u.file.name}</a> : <span class="named" title={u.file.name}>{u.file.name}</span>}
+				{u.stage === 'ready' && u.trace ? <a class="named" href={addressOf(u)} title={u.file.name}>{u.file.name}</a> : <span class="named" title={u.file.name}>{u.file.name}</span>}
 				<span class="quiet nowrap">{bytes(u.file.size)}</span>
 				{!busy && <button class="plain" aria-label={tr('Dismiss {file}', { file: u.file.name })} onClick={() => dismiss(u.id)}>×</button>}
 			</div>

@@ -11,6 +11,7 @@ export interface Upload {
 	kind: Kind;
 	stage: Stage;
 	sent: number; // fraction sent, 0 to 1
+	project: string; // '' in one that is made for it
 	trace?: string;
 	build: string;
 	error?: Error;

@@ -30,7 +30,7 @@ const TABLES = [
 	'call_tree(node_id, thread_id, parent_id, method_id, name, depth, count, total_ns, self_ns, max_ns)',
 ];
 
-const ask = (id: string, body: object, signal?: AbortSignal) => send('POST', `/api/v1/traces/${encodeURIComponent(id)}/sql`, body, signal);
+const ask = (id: string, body: object, signal?: AbortSignal) => send('POST', `/api/v1/traces/${encodeURIComponent(id)}/sql`, body, {}, signal);
 
 async function saveCsv(id: string, sql: string): Promise<void> {
 	download(await (await ask(id, { sql, format: 'csv', limit: CSV_LIMIT })).blob(), `${id}.csv`);
