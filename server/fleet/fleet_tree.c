@@ -1,5 +1,6 @@
 #include "server/fleet/fleet_tree.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,50 +137,105 @@ uint32_t tw_fleet_number(const struct tw_fleet_names *names, uint64_t id)
 
 /* --- reading trees with filters --- */
 
-/* Calls that are not shown add their own time to their caller. */
-static bool take_sums(const struct tw_rollup_tree *t, const struct tw_rollup_tree_node *n,
-        bool own_only, struct tw_rollup_tree *out, uint32_t to)
+enum { ABOVE_FOCUS = TW_ROLLUP_NO_NODE - 1 };
+
+struct reading {
+	const struct tw_rollup_tree *from;
+	const struct tw_fleet_reading *how;
+	struct tw_rollup_tree *to;
+	uint32_t *map; /* by node: the node that has its calls; TW_ROLLUP_NO_NODE: none */
+	bool *moved;   /* by node: its path lost frames, so another path of the same trace may
+	                  become equal to it */
+};
+
+enum part { ALL, OWN, ALL_AS_OWN };
+
+/* Sum of squares of x + y: at most the square of the sum of both roots (Cauchy-Schwarz). It is
+ * exact if each trace has either x or y, and otherwise understates no variance. */
+static double square_of_both(double x, double y)
 {
+	return x + y + 2 * sqrt(x * y);
+}
+
+static bool take_sums(const struct reading *r, uint32_t node, enum part part, uint32_t to)
+{
+	const struct tw_rollup_tree *t = r->from;
 	bool fits = true;
 
-	for (uint32_t i = n->first; fits && i; i = t->sums[i - 1].next) {
+	for (uint32_t i = t->nodes[node].first; fits && i; i = t->sums[i - 1].next) {
 		struct tw_rollup_tree_sum s = t->sums[i - 1];
 
-		if (own_only)
+		if (part == OWN)
 			s = (struct tw_rollup_tree_sum){.level = s.level,
 			        .self_ns = s.self_ns,
 			        .cpu_self_ns = s.cpu_self_ns};
-		fits = tw_rollup_tree_add(out, to, &s);
+		if (part == ALL_AS_OWN) {
+			s.self_ns = s.total_ns;
+			s.cpu_self_ns = s.cpu_ns;
+		}
+		if (r->moved[node]) {
+			const double before = tw_rollup_tree_all(r->to, to).square;
+
+			s.square = square_of_both(before, s.square) - before;
+		}
+		fits = tw_rollup_tree_add(r->to, to, &s);
 	}
 	return fits;
+}
+
+static bool is_selected(const struct tw_fleet_reading *how, uint32_t thread)
+{
+	return how->thread == TW_NO_METHOD || (how->thread == thread) != how->others;
+}
+
+static bool read_node(struct reading *r, uint32_t at)
+{
+	const struct tw_rollup_tree_node *n = &r->from->nodes[at];
+	const struct tw_fleet_focus *focus = &r->how->focus;
+	const bool is_thread = n->parent == TW_ROLLUP_NO_NODE;
+	uint32_t number = tw_fleet_number(r->how->names, n->method);
+	uint32_t to = is_thread ? TW_ROLLUP_NO_NODE : r->map[n->parent];
+	const bool on = !is_thread && focus->on && focus->on[number];
+	const bool foreign = !is_thread && !on && r->how->foreign && r->how->foreign[number];
+
+	r->map[at] = TW_ROLLUP_NO_NODE;
+	if (!n->first || (is_thread ? !is_selected(r->how, number) : to == TW_ROLLUP_NO_NODE))
+		return true;
+	if (focus->on && !focus->callers && !on && (is_thread || to == ABOVE_FOCUS)) {
+		r->map[at] = ABOVE_FOCUS;
+		return true;
+	}
+	r->moved[at] = foreign || to == ABOVE_FOCUS || (!is_thread && r->moved[n->parent]);
+	if (to == ABOVE_FOCUS)
+		to = TW_ROLLUP_NO_NODE;
+	if (focus->callers && !is_thread &&
+	        r->to->nodes[to].method == (uint64_t)focus->number + 1) {
+		r->map[at] = to; /* its time is the method's already */
+		return true;
+	}
+	if (on)
+		number = focus->number;
+	r->map[at] = foreign ? to : tw_rollup_tree_child(r->to, to, (uint64_t)number + 1);
+	return r->map[at] != TW_ROLLUP_NO_NODE && take_sums(r, at,
+	                                                  foreign                ? OWN
+	                                                  : on && focus->callers ? ALL_AS_OWN
+	                                                                         : ALL,
+	                                                  r->map[at]);
 }
 
 enum tw_status tw_fleet_tree_read(const struct tw_rollup_tree *t, const struct tw_fleet_reading *r,
         struct tw_arena *a, struct tw_rollup_tree *ret, struct tw_err *err)
 {
-	uint32_t *map = tw_arena_alloc(a, (size_t)t->n + 1, sizeof *map);
+	struct reading of = {t, r, ret, tw_arena_alloc(a, (size_t)t->n + 1, sizeof *of.map),
+	        tw_arena_zalloc(a, (size_t)t->n + 1, sizeof *of.moved)};
 
 	*ret = (struct tw_rollup_tree){
 	        .arena = a, .coarse = true, .traces = t->traces, .omitted_level = t->omitted_level};
-	if (!map)
+	if (!of.map || !of.moved)
 		return tw_tree_fail_too_large(err);
-	for (uint32_t i = 0; i < t->n; i++) {
-		const struct tw_rollup_tree_node *n = &t->nodes[i];
-		bool is_thread = n->parent == TW_ROLLUP_NO_NODE;
-		uint32_t to = is_thread ? TW_ROLLUP_NO_NODE : map[n->parent];
-		uint32_t number = tw_fleet_number(r->names, n->method);
-		bool foreign = !is_thread && r->foreign && r->foreign[number];
-
-		map[i] = TW_ROLLUP_NO_NODE;
-		if (!n->first ||
-		        (is_thread && r->thread != TW_NO_METHOD &&
-		                (r->thread == number) == r->others) ||
-		        (!is_thread && to == TW_ROLLUP_NO_NODE))
-			continue;
-		map[i] = foreign ? to : tw_rollup_tree_child(ret, to, (uint64_t)number + 1);
-		if (map[i] == TW_ROLLUP_NO_NODE || !take_sums(t, n, foreign, ret, map[i]))
+	for (uint32_t i = 0; i < t->n; i++)
+		if (!read_node(&of, i))
 			return tw_tree_fail_too_large(err);
-	}
 	return TW_OK;
 }
 

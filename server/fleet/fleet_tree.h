@@ -37,12 +37,19 @@ enum tw_status tw_fleet_tree_names(const struct tw_rollup_tree *const *trees, si
         const struct tw_rollup_naming *namings, size_t n_ids, struct tw_arena *a,
         struct tw_fleet_names *ret, struct tw_err *err) TW_MUST_USE;
 
+struct tw_fleet_focus {    /* on one method; the calls inside its calls count with those */
+	const uint8_t *on; /* one byte per number, set for the method; NULL: no focus */
+	uint32_t number;   /* of the method in the tree that is read */
+	bool callers;      /* its callees are merged into it; false: its calls become roots, without
+	                      callers and threads */
+};
 struct tw_fleet_reading { /* how trees are read */
 	const struct tw_fleet_names *names;
 	const uint8_t *foreign; /* one byte per number: its calls are merged into their callers;
 	                           NULL none */
 	uint32_t thread;        /* a number: only this thread; TW_NO_METHOD: all */
 	bool others;            /* all threads but that one */
+	struct tw_fleet_focus focus;
 };
 /* The tree with common numbers (+ 1) for methods. */
 enum tw_status tw_fleet_tree_read(const struct tw_rollup_tree *t, const struct tw_fleet_reading *r,

@@ -136,7 +136,7 @@ static enum tw_status join(struct tw_comparison *c, struct trees *t, struct tw_e
 
 	if (!one)
 		return tw_oom(err);
-	st = tw_fleet_read_root(c->q, &query.root, &query.n_root, err);
+	st = tw_fleet_read_root(c->q, &t->taking, &query.root, &query.n_root, err);
 	for (int side = 0; st == TW_OK && side < TW_SIDES; side++) {
 		st = tw_fleet_graph_tree(
 		        &t->graph, side, false, t->taking.names.n, c->q->arena, &one[side], err);
@@ -177,7 +177,7 @@ static uint32_t *nodes_at_root(struct tw_comparison *c, struct trees *t)
 	size_t n = 0;
 	uint32_t top = TW_ROLLUP_NO_NODE;
 
-	if (!at || tw_fleet_read_root(c->q, &root, &n, NULL) != TW_OK)
+	if (!at || tw_fleet_read_root(c->q, &t->taking, &root, &n, NULL) != TW_OK)
 		return NULL;
 	for (size_t i = 0; i < n; i++)
 		top = below(t, top, i == 0, root[i]);
@@ -216,7 +216,7 @@ static enum tw_status use_root(
 {
 	const uint32_t *root = NULL;
 	size_t n = 0;
-	enum tw_status st = tw_fleet_read_root(c->q, &root, &n, err);
+	enum tw_status st = tw_fleet_read_root(c->q, &t->taking, &root, &n, err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		if (root[i] < t->taking.names.n)
@@ -278,6 +278,8 @@ enum tw_status tw_comparison_put_tree(struct tw_comparison *c, struct tw_err *er
 		all[k] = &t->of[k];
 	if (st == TW_OK)
 		st = tw_fleet_take_names(c->q, all, t->n, &t->taking, err);
+	if (st == TW_OK)
+		st = tw_fleet_read_focus(c->q, false, &t->taking, err);
 	if (st == TW_OK)
 		st = add_trees(c, t, err);
 	if (st == TW_OK)

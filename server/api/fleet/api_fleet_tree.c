@@ -91,16 +91,43 @@ enum tw_status tw_fleet_take_names(struct tw_fleet_request *q,
 }
 
 const struct tw_param tw_fleet_root_params[] = {
+        TW_PARAM_TEXT("focus", 0,
+                "Only calls of the method with this name, merged whatever called them: top down "
+                "with their callees, bottom up with their callers."),
         TW_PARAM_TEXT("root", 0,
-                "Methods from the top of the view to the node to start at, with dots between "
-                "them."),
+                "Methods from the top of the view (with `focus`, below its method) to the node to "
+                "start at, with dots between them."),
         TW_PARAM_OPTIONAL_NUMBER("max_nodes", 1, NODES_MAX,
                 "Largest number of nodes in the response. --flame-nodes sets the default."),
         {0},
 };
 
-enum tw_status tw_fleet_read_root(
-        const struct tw_fleet_request *q, const uint32_t **ret, size_t *ret_n, struct tw_err *err)
+enum tw_status tw_fleet_read_focus(struct tw_fleet_request *q, bool callers,
+        struct tw_fleet_taking *taking, struct tw_err *err)
+{
+	const struct tw_fleet_names *names = &taking->names;
+	const struct tw_str name = tw_str_of(tw_req_text_or_empty(q->req, "focus"));
+	uint8_t *on = tw_arena_zalloc(q->arena, (size_t)names->n + 1, 1);
+	uint32_t number = TW_NO_METHOD;
+
+	if (!name.len)
+		return TW_OK;
+	if (!on)
+		return tw_oom(err);
+	for (uint32_t i = names->n; i-- > names->n_threads;)
+		if (tw_str_eq(names->names[i], name)) {
+			on[i] = 1;
+			number = i; /* overloads are merged into the first */
+		}
+	if (number == TW_NO_METHOD)
+		return tw_fail(err, TW_NOT_FOUND, "no counted trace has a method of that name");
+	taking->reading.focus = (struct tw_fleet_focus){on, number, callers};
+	return TW_OK;
+}
+
+enum tw_status tw_fleet_read_root(const struct tw_fleet_request *q,
+        const struct tw_fleet_taking *taking, const uint32_t **ret, size_t *ret_n,
+        struct tw_err *err)
 {
 	const char *text = tw_req_text_or_empty(q->req, "root");
 	struct tw_str rest = tw_str_of(text);
@@ -109,6 +136,8 @@ enum tw_status tw_fleet_read_root(
 
 	if (!path)
 		return tw_oom(err);
+	if (taking->reading.focus.on)
+		path[n++] = taking->reading.focus.number;
 	while (rest.len) {
 		uint64_t number = 0;
 
@@ -169,7 +198,7 @@ const struct tw_param tw_fleet_callers_params[] = {
 
 /* Merges the trees of all cells and reads the method names. */
 static enum tw_status read_tree(struct tw_fleet_request *q, struct tw_rollup_tree *ret_merged,
-        struct tw_fleet_taking *ret_taking, struct tw_rollup_tree *ret_named, struct tw_err *err)
+        struct tw_fleet_taking *ret_taking, struct tw_err *err)
 {
 	const struct tw_rollup_tree *trees[] = {ret_merged};
 	const struct tw_rollup_cell **cells =
@@ -183,11 +212,7 @@ static enum tw_status read_tree(struct tw_fleet_request *q, struct tw_rollup_tre
 	ret_merged->arena = q->arena;
 	st = tw_fleet_read_trees(
 	        q, &(struct tw_fleet_cells_of){cells, q->n_cells, q->n_cells}, 1, ret_merged, err);
-	if (st == TW_OK)
-		st = tw_fleet_take_names(q, trees, 1, ret_taking, err);
-	return st == TW_OK ? tw_fleet_tree_read(
-	                             ret_merged, &ret_taking->reading, q->arena, ret_named, err)
-	                   : st;
+	return st == TW_OK ? tw_fleet_take_names(q, trees, 1, ret_taking, err) : st;
 }
 
 /* The methods of all builds that have this name now. */
@@ -267,7 +292,9 @@ enum tw_status tw_fleet_write_callers(struct tw_fleet_request *q, struct tw_err 
 	a->limit = tw_req_number(q->req, "limit");
 	st = tw_fleet_read(q, 0, 0, err);
 	if (st == TW_OK)
-		st = read_tree(q, &a->merged, &a->taking, &a->named, err);
+		st = read_tree(q, &a->merged, &a->taking, err);
+	if (st == TW_OK)
+		st = tw_fleet_tree_read(&a->merged, &a->taking.reading, q->arena, &a->named, err);
 	if (st == TW_OK)
 		st = find(q, a, err);
 	if (st == TW_OK)
@@ -299,21 +326,25 @@ const struct tw_param tw_fleet_flame_params[] = {
         {0},
 };
 
-static enum tw_status read_query(
-        const struct tw_fleet_request *q, struct flame_asked *a, struct tw_err *err)
+static void read_query(const struct tw_fleet_request *q, struct flame_asked *a)
 {
 	a->cpu = (unsigned)tw_req_enum(q->req, "metric");
 	a->query.view = (enum tw_flame_view)tw_req_enum(q->req, "view");
 	a->query.max_nodes = (uint32_t)tw_req_number_or(
 	        q->req, "max_nodes", tw_api_of(q->req)->config->flame_nodes);
-	return tw_fleet_read_root(q, &a->query.root, &a->query.n_root, err);
 }
 
 static enum tw_status merge(struct tw_fleet_request *q, struct flame_asked *a, struct tw_err *err)
 {
 	struct tw_rollup_tree named;
-	enum tw_status st = read_tree(q, &a->merged, &a->taking, &named, err);
+	enum tw_status st = read_tree(q, &a->merged, &a->taking, err);
 
+	if (st == TW_OK)
+		st = tw_fleet_read_focus(q, a->query.view == TW_BOTTOM_UP, &a->taking, err);
+	if (st == TW_OK)
+		st = tw_fleet_read_root(q, &a->taking, &a->query.root, &a->query.n_root, err);
+	if (st == TW_OK)
+		st = tw_fleet_tree_read(&a->merged, &a->taking.reading, q->arena, &named, err);
 	a->graph.paths.arena = q->arena;
 	return st == TW_OK
 	               ? tw_fleet_graph_add(&a->graph, TW_SIDE_A, &named, 1, a->merged.traces, err)
@@ -371,6 +402,9 @@ static bool put_columns(struct tw_fleet_request *q, const struct flame_asked *a)
 			used[f->nodes[i].method] = 1;
 		shown += i > 0 && !is_rest(a, &f->nodes[i]);
 	}
+	for (size_t i = 0; used && i < a->query.n_root; i++) /* a link may begin there */
+		if (a->query.root[i] < a->taking.names.n)
+			used[a->query.root[i]] = 1;
 	if (!used)
 		return false;
 	tw_fleet_put_names(q, &a->taking.names, used);
@@ -392,9 +426,8 @@ enum tw_status tw_fleet_write_flame(struct tw_fleet_request *q, struct tw_err *e
 
 	if (!a)
 		return tw_oom(err);
-	st = read_query(q, a, err);
-	if (st == TW_OK)
-		st = tw_fleet_read(q, 0, 0, err);
+	read_query(q, a);
+	st = tw_fleet_read(q, 0, 0, err);
 	if (st == TW_OK)
 		st = merge(q, a, err);
 	if (st == TW_OK)

@@ -84,6 +84,9 @@ test('two sides of a fleet', async (t) => {
 		assert.equal(tree.b_ns[at('com.app.Old.path')], 0);
 		assert.equal(tree.a_ns[at('com.app.New.path')], 0);
 		assert.equal(tree.a_traces[load], 40);
+		const one = (await compare(s, 'a=8.3.0&b=8.3.1&focus=com.app.Repo.load')).json.tree;
+		assert.equal(one.method[0], tree.method[load], 'its calls alone');
+		assert.deepEqual([one.a_ns[0], one.b_ns[0], one.significant[0], one.total_nodes], [tree.a_ns[load], tree.b_ns[load], 1, 1]);
 	});
 
 	await t.test('filters, single traces, and one method', async () => {

@@ -120,9 +120,28 @@ test('one flame graph of a fleet', async (t) => {
 		assert.ok(!Object.keys(nodes).some((p) => p.includes('android.os')));
 	});
 
+	await t.test('the calls of one method, with their callees and with their callers', async () => {
+		const load = sum(fleet, (x) => x.load), pool = sum(fleet.filter((x) => x.pool), (x) => x.load * 2);
+		const one = 'focus=com.app.Repo.load';
+		const down = await flame(s, one);
+		assert.equal(down.names.find((n) => n.method === down.method[0]).name, 'com.app.Repo.load');
+		assert.deepEqual(nodesOf(down), { '': { value: load + pool, self: load * 3 / 4 + pool, count: 30, traces: fleet.length },
+			'/com.app.Db.query': { value: load / 4, self: load / 4, count: 20, traces: 20 } });
+		const up = nodesOf(await flame(s, `${one}&view=bottom_up`));
+		assert.equal(up[''].value, load + pool, 'with the time of its callees');
+		assert.equal(up['/android.os.Handler.dispatch'].value, load);
+		assert.equal(up['/android.os.Handler.dispatch/com.app.Main.onCreate/main'].value, load);
+		assert.deepEqual(Object.keys(nodesOf(await flame(s, `${one}&view=bottom_up&thread=main&frames=app`))), ['', '/com.app.Main.onCreate', '/com.app.Main.onCreate/main']);
+		const query = down.names.find((n) => n.name === 'com.app.Db.query').method;
+		const below = await flame(s, `${one}&root=${query}`);
+		assert.equal(below.value[0], load / 4);
+		assert.deepEqual(below.names.map((n) => n.name).sort(), ['com.app.Db.query', 'com.app.Repo.load'], 'with the names on the path');
+		assert.deepEqual(Object.keys(nodesOf(await flame(s, 'focus=android.os.Handler.dispatch&frames=app'))), ['', '/com.app.Repo.load', '/com.app.Repo.load/com.app.Db.query']);
+	});
+
 	await t.test('invalid queries get a message', async () => {
 		for (const [query, status, words] of [['metric=heat', 400, /metric/], ['view=round', 400, /view/], ['frames=some', 400, /frames/], ['root=a', 400, /root is method numbers/],
-			['root=99999', 404, /./], ['thread=nobody', 404, /none of these traces has threads called nobody/], ['colour=red', 400, /unknown parameter colour/], ['max_nodes=0', 400, /max_nodes/]]) {
+			['root=99999', 404, /./], ['focus=com.app.Nothing', 404, /no counted trace has a method of that name/], ['thread=nobody', 404, /none of these traces has threads called nobody/], ['colour=red', 400, /unknown parameter colour/], ['max_nodes=0', 400, /max_nodes/]]) {
 			const answer = await s.get(`/api/v1/fleet/flame?${query}`);
 			assert.equal(answer.status, status, query);
 			assert.match(answer.json.error.message, words);

@@ -279,6 +279,82 @@ static void test_callers_are_reported_once(void **state)
 	tw_arena_free(t.arena);
 }
 
+/* Reads a tree of numbers. */
+static struct tw_rollup_tree read_by(const struct tw_rollup_tree *t, struct tw_fleet_reading how)
+{
+	static const uint64_t ids[NUMBERS] = {1, 2, 3, 4, 5};
+	static const uint32_t numbers[NUMBERS] = {MAIN, POOL, A, B, X};
+	const struct tw_fleet_names names = {
+	        .n = NUMBERS, .n_threads = A, .ids = ids, .numbers = numbers, .n_ids = NUMBERS};
+	struct tw_rollup_tree read;
+
+	how.names = &names;
+	how.thread = TW_NO_METHOD;
+	assert_int_equal(tw_fleet_tree_read(t, &how, t->arena, &read, NULL), TW_OK);
+	return read;
+}
+
+static void expect(const struct tw_rollup_tree *t, uint32_t node, uint32_t parent, uint32_t number,
+        int64_t total, int64_t self)
+{
+	const struct tw_rollup_tree_sum s = tw_rollup_tree_all(t, node);
+
+	assert_int_equal(t->nodes[node].parent, parent);
+	assert_int_equal(t->nodes[node].method, number + 1);
+	assert_int_equal(s.total_ns, total);
+	assert_int_equal(s.self_ns, self);
+}
+
+/* main { A 60 { X 50 { B 20 { X 5 } } }  X 10 } */
+static void test_the_focus_is_one_method(void **state)
+{
+	struct tw_rollup_tree t = {.arena = tw_arena_new(ARENA), .coarse = true}, read;
+	const uint8_t x[NUMBERS] = {[X] = 1}, a[NUMBERS] = {[A] = 1};
+	uint32_t main = numbered(&t, TW_ROLLUP_NO_NODE, MAIN, 70, 0);
+	uint32_t under_a = numbered(&t, numbered(&t, main, A, 60, 10), X, 50, 30);
+	uint32_t under_b = numbered(&t, under_a, B, 20, 15);
+
+	(void)state;
+	(void)numbered(&t, under_b, X, 5, 5);
+	(void)numbered(&t, main, X, 10, 10);
+	read = read_by(&t, (struct tw_fleet_reading){.focus = {x, X, false}});
+	assert_int_equal(read.n, 3);
+	expect(&read, 0, TW_ROLLUP_NO_NODE, X, 60, 40);
+	expect(&read, 1, 0, B, 20, 15);
+	expect(&read, 2, 1, X, 5, 5);
+	read = read_by(&t, (struct tw_fleet_reading){.focus = {x, X, true}});
+	assert_int_equal(read.n, 4);
+	expect(&read, 1, 0, A, 60, 10);
+	expect(&read, 2, 1, X, 50, 50);
+	expect(&read, 3, 0, X, 10, 10);
+	/* of a frame that is otherwise left out */
+	read = read_by(&t, (struct tw_fleet_reading){.foreign = x, .focus = {x, X, false}});
+	expect(&read, 0, TW_ROLLUP_NO_NODE, X, 60, 40);
+	read = read_by(&t, (struct tw_fleet_reading){.foreign = a, .focus = {x, X, true}});
+	expect(&read, 1, 0, X, 60, 60);
+	tw_arena_free(t.arena);
+}
+
+/* Two paths that become one may be in the same traces: 3 and 4 ns add up to 7. */
+static void test_merged_paths_understate_no_variance(void **state)
+{
+	struct tw_rollup_tree t = {.arena = tw_arena_new(ARENA), .coarse = true}, read;
+	const uint8_t ab[NUMBERS] = {[A] = 1, [B] = 1}, x[NUMBERS] = {[X] = 1};
+	uint32_t main = numbered(&t, TW_ROLLUP_NO_NODE, MAIN, 7, 0);
+	const struct tw_rollup_tree_sum three = {.traces = 1, .total_ns = 3, .square = 9},
+	                                four = {.traces = 1, .total_ns = 4, .square = 16};
+	uint32_t above[] = {numbered(&t, main, A, 3, 0), numbered(&t, main, B, 4, 0)};
+
+	(void)state;
+	assert_true(tw_rollup_tree_add(&t, tw_rollup_tree_child(&t, above[0], X + 1), &three));
+	assert_true(tw_rollup_tree_add(&t, tw_rollup_tree_child(&t, above[1], X + 1), &four));
+	read = read_by(&t, (struct tw_fleet_reading){.foreign = ab});
+	assert_int_equal(tw_rollup_tree_all(&read, 1).square, 49);
+	read = read_by(&t, (struct tw_fleet_reading){.focus = {x, X, false}});
+	assert_int_equal(tw_rollup_tree_all(&read, 0).square, 49);
+	tw_arena_free(t.arena);
+}
+
 static void test_names_of_threads(void **state)
 {
 	char out[TW_ROLLUP_THREAD_BYTES];
@@ -414,6 +490,8 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_dropped_stays_in_its_caller),
         cmocka_unit_test(test_a_graph_adds_up),
         cmocka_unit_test(test_callers_are_reported_once),
+        cmocka_unit_test(test_the_focus_is_one_method),
+        cmocka_unit_test(test_merged_paths_understate_no_variance),
         cmocka_unit_test(test_names_of_threads),
         cmocka_unit_test(test_many_names_of_threads),
         cmocka_unit_test(test_levels),
