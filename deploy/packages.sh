@@ -50,7 +50,7 @@ install_node() {
 npm_install() {
 	[ -d "$1/node_modules" ] && [ "$1/node_modules" -nt "$1/package-lock.json" ] && return 0
 	echo "Installing the npm packages of $1/ (up to a minute) ..." >&2
-	(cd "$1" && npm ci --ignore-scripts --no-fund --no-audit --loglevel=error >&2)
+	(cd "$1" && npm ci --ignore-scripts --no-fund --no-audit --loglevel=error >/dev/null)
 	touch "$1/node_modules"
 }
 
@@ -62,5 +62,5 @@ build_page() {
 	fi
 	npm_install web
 	echo "Building the page (up to a minute) ..." >&2
-	(cd web && npm run --silent build >&2)
+	(cd web && npm run --silent build >/dev/null) # prints the sizes
 }
