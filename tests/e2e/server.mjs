@@ -242,7 +242,7 @@ export class Server {
 	}
 
 	key(scope, project = 'test') {
-		return tracewell('key', 'create', '--data', this.data, '--project', project, '--scope', scope);
+		return tracewell('key', 'create', '--data', this.data, '--project', project, '--new-project', '--scope', scope);
 	}
 
 	get ingest() {

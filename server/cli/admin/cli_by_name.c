@@ -14,7 +14,7 @@ enum {
 };
 
 struct found {
-	bool is_there;
+	bool is_there, is_first; /* is_first: there is no project yet */
 	char id[TW_ID_BYTES];
 	char hint[MAX_TEXT]; /* a hint naming the most similar project; "": none */
 };
@@ -32,7 +32,7 @@ static void compare(
 		}
 	}
 	if (hint.best && strlen(name) >= SHORTEST_NEAR)
-		(void)snprintf(ret->hint, sizeof ret->hint, "; there is %.120s", hint.best);
+		(void)snprintf(ret->hint, sizeof ret->hint, "; there is %.56s", hint.best);
 }
 
 static enum tw_status find(
@@ -43,7 +43,7 @@ static enum tw_status find(
 	size_t n = 0;
 	enum tw_status st = a ? tw_catalogue_projects(c, a, &rows, &n, err) : tw_oom(err);
 
-	*ret = (struct found){.is_there = false};
+	*ret = (struct found){.is_first = n == 0};
 	if (st == TW_OK)
 		compare(name, rows, n, ret);
 	(void)tw_arena_free(a);
@@ -57,22 +57,27 @@ enum tw_status tw_cli_project_find(
 	enum tw_status st = find(c, name, &f, err);
 
 	if (st == TW_OK && !f.is_there)
-		return tw_fail(err, TW_NOT_FOUND, "there is no project %.120s%s", name, f.hint);
+		return tw_fail(err, TW_NOT_FOUND, "there is no project %.100s%s", name, f.hint);
 	if (st == TW_OK)
 		memcpy(ret_id, f.id, sizeof f.id);
 	return st;
 }
 
-enum tw_status tw_cli_project_make(
-        struct tw_catalogue *c, const char *name, char ret_id[TW_ID_BYTES], struct tw_err *err)
+enum tw_status tw_cli_project_make(struct tw_catalogue *c, const char *name, bool may_create,
+        char ret_id[TW_ID_BYTES], struct tw_err *err)
 {
 	struct found f;
 	bool is_new = false;
 	enum tw_status st = find(c, name, &f, err);
 
+	if (st == TW_OK && !f.is_there && !f.is_first && !may_create)
+		return tw_fail(err, TW_NOT_FOUND,
+		        "there is no project %.56s%s: correct --project, or add --new-project to "
+		        "create it",
+		        name, f.hint);
 	if (st == TW_OK)
 		st = tw_catalogue_project(c, name, ret_id, &is_new, err);
-	if (st == TW_OK && is_new)
-		(void)fprintf(stderr, "created project %s%s\n", name, f.hint);
+	if (st == TW_OK && is_new && !may_create)
+		(void)fprintf(stderr, "created project %s, the first of this server\n", name);
 	return st;
 }

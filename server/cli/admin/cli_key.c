@@ -39,7 +39,7 @@ static const char name_form[] = "1 to 512 bytes without control characters";
 
 struct key_flags {
 	const char *data, *project, *scope, *name, *expires, *grace;
-	bool json;
+	bool new_project, json;
 };
 
 /* "90d", "12h", "30m" or "45s" in milliseconds. */
@@ -217,8 +217,9 @@ static enum tw_status key_command(struct tw_catalogue *c, const char *verb, cons
 {
 	char project[TW_ID_BYTES];
 	const bool makes = strcmp(verb, "create") == 0;
-	enum tw_status st = (makes ? tw_cli_project_make : tw_cli_project_find)(
-	        c, flags->project, project, err);
+	enum tw_status st =
+	        makes ? tw_cli_project_make(c, flags->project, flags->new_project, project, err)
+	              : tw_cli_project_find(c, flags->project, project, err);
 
 	if (st != TW_OK)
 		return st;
@@ -249,6 +250,7 @@ int tw_cli_key(int argc, char **argv)
 	        {"grace", .value = &flags.grace, .fits = is_span,
 	                .form = "the time for which the old secret still works, like 7d, 12h or "
 	                        "0s"},
+	        {"new-project", .on = &flags.new_project},
 	        {"json", .on = &flags.json},
 	};
 	const struct tw_usage usage = {table, sizeof table / sizeof *table, .verbs = key_verbs};

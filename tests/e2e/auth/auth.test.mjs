@@ -124,7 +124,7 @@ test('people, by the API', async (t) => {
 		assert.equal((await s.get('/api/v1/users', as(ann))).status, 403);
 		assert.equal((await put('/api/v1/users/eve', { password: 'taken over!' }, ann)).status, 403);
 		assert.equal((await put('/api/v1/users/ann', { admin: true }, ann)).status, 403);
-		tracewell('key', 'create', '--data', s.data, '--project', 'other', '--scope', 'read');
+		tracewell('key', 'create', '--data', s.data, '--project', 'other', '--new-project', '--scope', 'read');
 		const other = (await who(s, root)).projects.find((p) => p.name === 'other').id;
 		assert.equal((await s.get(`/api/v1/members?project=${other}`, as(ann))).status, 404);
 		assert.equal((await put(`/api/v1/members/ann?project=${other}`, { role: 'admin' }, ann)).status, 404);

@@ -187,18 +187,26 @@ test('an ingest key may add a mapping to a build, but not replace one', async (t
 	}
 });
 
-test('a key for an unknown project: the error says that it is new and suggests a similar name', async (t) => {
+test('a key for an unknown project is refused, with a similar name and the flag that creates the project', async (t) => {
 	const parent = newFolder(t, 'tracewell-slip-');
 	const data = await makeData(path.join(parent, 'new'));
 	const key = (verb, project, ...more) => spawnSync(binary(), ['key', verb, '--data', data, '--project', project, ...more], { encoding: 'utf8' });
 	const create = (project, ...more) => key('create', project, '--scope', 'read', ...more);
 	const first = create('shopping');
 	assert.equal(first.status, 0, first.stderr);
-	assert.match(first.stderr, /^created project shopping\n$/);
+	assert.match(first.stderr, /^created project shopping, the first of this server\n$/);
 	assert.match(first.stdout, /^twr_[\w-]{43}\n$/, 'scripts read the key alone');
 	assert.equal(create('shopping').stderr, '');
-	assert.equal(create('shoping').stderr, 'created project shoping; there is shopping\n');
-	assert.equal(create('chat').stderr, 'created project chat\n', 'like no other');
+	const refused = (project, text) => {
+		const slip = create(project);
+		assert.deepEqual([slip.status, slip.stdout, slip.stderr], [1, '', `tracewell key: ${text}: correct --project, or add --new-project to create it\n`]);
+	};
+	refused('shoping', 'there is no project shoping; there is shopping');
+	refused('chat', 'there is no project chat');
+	for (let twice = 0; twice < 2; twice++) {
+		const made = create('chat', '--new-project');
+		assert.deepEqual([made.status, made.stderr], [0, '']);
+	}
 	for (const verb of ['list', 'rotate', 'revoke']) {
 		const slip = key(verb, 'shopin', ...(verb === 'list' ? [] : ['x']));
 		assert.deepEqual([slip.status, slip.stdout], [1, '']);

@@ -371,7 +371,7 @@ test('roles follow the word of the provider', async (t) => {
 	assert.equal(await now('perf'), 'read', 'one text, and a role that became less');
 	assert.equal(await now(['boss']), 'server');
 	assert.equal(await now(['Perf', 'per', 'perf ']), 'public', 'nothing like it counts');
-	tracewell('key', 'create', '--data', s.data, '--project', 'second', '--scope', 'read');
+	tracewell('key', 'create', '--data', s.data, '--project', 'second', '--new-project', '--scope', 'read');
 	tracewell('user', 'role', 'fay', '--data', s.data, '--project', 'second', '--role', 'admin');
 	assert.equal(await now(['perf']), 'read');
 	assert.deepEqual((await who(s, jar)).projects.map((p) => p.name).sort(), ['second', 'test'], 'a project without a rule is left alone');

@@ -313,7 +313,7 @@ async function answers(s, key) {
 }
 
 async function keysOf(s, data, env) {
-	const create = async (project, scope) => (await run(['key', 'create', '--data', data, '--project', project, '--scope', scope], env)).out.trim();
+	const create = async (project, scope) => (await run(['key', 'create', '--data', data, '--project', project, '--new-project', '--scope', scope], env)).out.trim();
 	return { test: await create('test', 'admin'), other: await create('other', 'admin'), ingest: await create('test', 'ingest') };
 }
 

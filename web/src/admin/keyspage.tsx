@@ -201,7 +201,7 @@ function Projects() {
 			{load.value && turn(load.value.next_cursor)}
 			{doomed && <DeleteProject name={doomed} close={() => setDoomed('')} done={deleted} />}
 			{(load.value || load.error) && <><p class="quiet">{tr.rich('A project has its own traces, builds and keys, isolated from other projects.{server}', { server: !may.server && tr(' Projects are created on the server, with a first key:') })}</p>
-			{may.server ? <MakeProject made={load.again} /> : <Command>{'tracewell key create --data ./data --project NAME --scope ingest'}</Command>}</>}
+			{may.server ? <MakeProject made={load.again} /> : <Command>{'tracewell key create --data ./data --project NAME --new-project --scope ingest'}</Command>}</>}
 		</Panel>
 	);
 }
