@@ -17,7 +17,7 @@
 #include "server/db/catalogue_postgres.h"
 #include "server/ops/doctor.h"
 
-enum { PATH_BYTES = 1500, LOG_MANY_MB = 256, WAIT_LONG_S = 900, AHEAD_S = 300 };
+enum { PATH_BYTES = 1500, GB = 1000000000, LOG_MANY_MB = 256, WAIT_LONG_S = 900, AHEAD_S = 300 };
 
 static void path_of(const struct tw_doctor *d, const char *name, char out[PATH_BYTES])
 {
@@ -63,8 +63,9 @@ static void check_space(struct tw_doctor *d)
 		        free_percent, d->data, d->min_free_percent);
 	else
 		tw_doctor_report(d, TW_DOCTOR_GOOD, "disk",
-		        "%.1f %% of the disk is free (%.1f GB).", free_percent,
-		        (double)disk.free_bytes / 1e9);
+		        "%.1f %% of the disk is free (%.1f %s).", free_percent,
+		        (double)disk.free_bytes / (disk.free_bytes < GB ? 1e6 : 1e9),
+		        disk.free_bytes < GB ? "MB" : "GB");
 	if (fs.f_files && fs.f_favail * 100 < fs.f_files)
 		tw_doctor_report(d, TW_DOCTOR_WRONG, "inodes",
 		        "Less than 1 %% of the disk's inodes are free. Soon no file can be "

@@ -3,7 +3,7 @@
  * not found before.
  */
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
@@ -121,6 +121,14 @@ describe('a data folder', { concurrency: 2 }, () => {
 		assert.deepEqual([none.of('data').level, none.code], ['note', 0]);
 		fs.writeFileSync(path.join(dir, 'file'), '');
 		assert.equal((await doctor(['--data', path.join(dir, 'file')])).of('data').level, 'wrong');
+	});
+
+	test('the free space of a small disk is in MB', async (t) => {
+		const disk = newFolder(t, 'tracewell-small-');
+		if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=20m,mode=700', 'none', disk]).status !== 0) return t.skip('needs the right to mount');
+		atEnd(t, () => execFileSync('umount', [disk]));
+		const { said } = await doctor(['--data', disk]);
+		assert.match(said.find((s) => s.check === 'disk').message, /^100\.0 % of the disk is free \(2[01]\.\d MB\)\.$/);
 	});
 
 	test('owner, mode, room', async (t) => {
