@@ -7,6 +7,7 @@
  */
 #include "server/derive/stages.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,8 +35,17 @@ enum { READ_AT_ONCE = 32, KEYED_AT_ONCE = 64, NAME_BYTES = 16384, INLINED_MAX = 
 enum { WAITED_NS = 1000000000, WAITED_S = 5 }; /* if the report does not contain them */
 #define WORK_BYTES ((size_t)512 << 20)
 
+enum { LATE_DAYS = 64, LATE_MS = 1000, LATE_DOUBLINGS = 11 /* about half an hour */ };
+
+struct late_day { /* its reports could not be counted */
+	char project_id[TW_ID_BYTES];
+	int64_t day, until_ms; /* monotonic: time of the next attempt; 0: the slot is free */
+	unsigned attempts;
+};
+
 struct anrs {
 	int64_t copy_ms; /* monotonic: time of the next copies */
+	struct late_day late[LATE_DAYS];
 	struct tw_derive_parts parts;
 	struct tw_arena *arena, *project_arena; /* of one trace; of one project */
 	char *name;                             /* NAME_BYTES */
@@ -504,18 +514,81 @@ static enum tw_status key_one(struct anrs *h, struct tw_anr_stale *s, const stru
 	              : tw_catalogue_anr_keyed(h->parts.catalogue, s, r->number, NULL, err);
 }
 
-/* Queries read days without counts row by row, so a day that cannot be counted is logged, and keys
- * are assigned regardless. */
+/* --- counting --- */
+
+static struct late_day *late_day(struct anrs *h, const char *project_id, int64_t day)
+{
+	for (size_t i = 0; i < LATE_DAYS; i++)
+		if (h->late[i].until_ms && h->late[i].day == day &&
+		        strcmp(h->late[i].project_id, project_id) == 0)
+			return &h->late[i];
+	return NULL;
+}
+
+/* One that is free, or whose time has passed; NULL: none. */
+static struct late_day *take_slot(struct anrs *h, const char *project_id, int64_t day)
+{
+	struct late_day *l = &h->late[0];
+
+	for (size_t i = 1; i < LATE_DAYS; i++)
+		if (h->late[i].until_ms < l->until_ms)
+			l = &h->late[i];
+	if (l->until_ms > tw_monotonic_ms())
+		return NULL;
+	*l = (struct late_day){.day = day};
+	(void)snprintf(l->project_id, sizeof l->project_id, "%s", project_id);
+	return l;
+}
+
+/* False: later days wait too. */
+static bool postpone(struct anrs *h, const char *project_id, int64_t day)
+{
+	struct late_day *l = late_day(h, project_id, day);
+
+	if (!l)
+		l = take_slot(h, project_id, day);
+	if (!l)
+		return false;
+	l->until_ms = tw_monotonic_ms() + ((int64_t)LATE_MS << l->attempts);
+	l->attempts += l->attempts < LATE_DOUBLINGS;
+	return true;
+}
+
+struct day_filter {
+	struct anrs *anrs;
+	const char *project_id;
+};
+
+static bool is_late(void *arg, int64_t day)
+{
+	const struct day_filter *f = arg;
+	const struct late_day *l = late_day(f->anrs, f->project_id, day);
+
+	return l && tw_monotonic_ms() < l->until_ms;
+}
+
+/* Queries read days without counts row by row, so a day that cannot be counted is logged and
+ * retried later.  Keys are assigned and other days counted regardless. */
 static void count_or_log(struct anrs *h, const char *project_id, int64_t rules, bool *ret_more)
 {
-	const struct tw_anr_rollup_due due = {
-	        project_id, rules, tw_unix_ms(), TW_ANR_ROLLUP_REPORTS_MIN};
+	struct day_filter f = {h, project_id};
+	const struct tw_anr_rollup_due due = {project_id, rules, tw_unix_ms(),
+	        TW_ANR_ROLLUP_REPORTS_MIN, .skips = is_late, .arg = &f};
+	struct late_day *l;
 	struct tw_err err;
+	int64_t day = -1;
 
-	if (tw_catalogue_anr_rollup(h->parts.catalogue, &due, ret_more, &err) == TW_OK)
+	if (tw_catalogue_anr_rollup(h->parts.catalogue, &due, ret_more, &day, &err) == TW_OK) {
+		l = late_day(h, project_id, day);
+		if (l)
+			l->until_ms = 0;
 		return;
-	*ret_more = false;
-	tw_log_err(TW_LOG_WARN, "anr_counts_not_updated", project_id, &err);
+	}
+	if (day >= 0)
+		*ret_more =
+		        err.code != TW_BUSY && err.code != TW_FULL && postpone(h, project_id, day);
+	tw_log(TW_LOG_WARN, "anr_counts_not_updated", tw_log_text("project", project_id),
+	        tw_log_number("day", day), tw_log_text("reason", err.msg));
 }
 
 static enum tw_status key_some(

@@ -92,12 +92,16 @@ struct tw_anr_rollup_due {
 	int64_t rules;  /* reports grouped by other rules are not due */
 	int64_t now_ms; /* days that have ended are packed some time after they changed */
 	uint32_t least; /* reports that make an unfinished day due; at least 1 */
+	bool (*skips)(void *arg, int64_t day); /* days not to count now; NULL: none */
+	void *arg;
 };
 /* Adds some of the reports of a day to its rollups, so that queries read rollups instead of
- * reports; if none are due, packs the rollups of a day into one row. */
+ * reports; if none are due, packs the rollups of a day into one row.  After a failure *ret_day is
+ * the day that was not counted (-1: another failure).  Damaged rollups are discarded: the next call
+ * for the day counts all its reports again. */
 enum { TW_ANR_ROLLUP_REPORTS_MIN = 256 };
 enum tw_status tw_catalogue_anr_rollup(struct tw_catalogue *c, const struct tw_anr_rollup_due *due,
-        bool *ret_more, struct tw_err *err) TW_MUST_USE;
+        bool *ret_more, int64_t *ret_day, struct tw_err *err) TW_MUST_USE;
 
 /* --- queries (catalogue_anr.c, catalogue_lock.c) --- */
 

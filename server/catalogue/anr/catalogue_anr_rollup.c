@@ -350,6 +350,14 @@ static enum tw_status pack_all(struct tw_db *w, void *arg, struct tw_err *err)
 	return st == TW_OK ? pack(c, TW_ANR_ROLLUP_LOCKS, err) : st;
 }
 
+/* So that it does not delay the days after it.  False: it is still due. */
+static bool pack_later(struct tw_catalogue *c, const struct counting *k, int64_t due_ms)
+{
+	return tw_cat_run(c, &(struct tw_cat_statement){TW_SUBJECT_ANR, ""}, NULL, /* primary key */
+	               "UPDATE anr_day SET pack_ms=? WHERE project_id=? AND day=? AND pack_ms>0",
+	               "iti", due_ms, k->project_id, k->day) == TW_OK;
+}
+
 static enum tw_status pack_some(struct tw_catalogue *c, const struct tw_anr_rollup_due *due,
         bool *ret_more, struct tw_err *err)
 {
@@ -359,8 +367,11 @@ static enum tw_status pack_some(struct tw_catalogue *c, const struct tw_anr_roll
 	        " ORDER BY pack_ms LIMIT 1",
 	        "ti", due->project_id, due->now_ms);
 
-	*ret_more = st == TW_OK && k.day >= 0;
-	return *ret_more ? tw_cat_transact(c, TW_SUBJECT_ANR, pack_all, &k, err) : st;
+	if (st != TW_OK || k.day < 0)
+		return st;
+	st = tw_cat_transact(c, TW_SUBJECT_ANR, pack_all, &k, err);
+	*ret_more = st == TW_OK || pack_later(c, &k, due->now_ms + PACK_AFTER_MS);
+	return st;
 }
 
 /* --- a turn --- */
@@ -395,18 +406,34 @@ static enum tw_status count_some(struct counting *c, int *ret_n, struct tw_err *
 static enum tw_status next_day(struct tw_catalogue *c, const struct tw_anr_rollup_due *due,
         int64_t *ret_day, struct tw_err *err)
 {
+	enum tw_status st;
+	int64_t after;
+
 	*ret_day = -1;
-	return tw_cat_read_int(c, ret_day, err, /* anr_day_waiting, anr_trace_by_rollup */
-	        "SELECT d.day FROM anr_day d WHERE d.project_id=?1 AND d.waiting=1 AND ((d.day<?3"
-	        " AND EXISTS(" SETTLED ")) OR (" SETTLED " LIMIT 1 OFFSET ?4)=1) AND NOT"
-	        " EXISTS(SELECT 1 FROM build_rename r WHERE r.project_id=?1 AND r.stage='anr') "
-	        "ORDER BY d.day LIMIT 1",
-	        "tiii", due->project_id, due->rules, due->now_ms / TW_DAY_MS,
-	        (int64_t)due->least - 1);
+	do {
+		after = *ret_day;
+		*ret_day = -1;
+		st = tw_cat_read_int(c, ret_day, err, /* anr_day_waiting, anr_trace_by_rollup */
+		        "SELECT d.day FROM anr_day d WHERE d.project_id=?1 AND d.waiting=1 AND"
+		        " d.day>?5 AND ((d.day<?3 AND EXISTS(" SETTLED ")) OR (" SETTLED
+		        " LIMIT 1 OFFSET ?4)=1) AND NOT EXISTS(SELECT 1 FROM build_rename r WHERE"
+		        " r.project_id=?1 AND r.stage='anr') ORDER BY d.day LIMIT 1",
+		        "tiiii", due->project_id, due->rules, due->now_ms / TW_DAY_MS,
+		        (int64_t)due->least - 1, after);
+	} while (st == TW_OK && *ret_day >= 0 && due->skips && due->skips(due->arg, *ret_day));
+	return st;
+}
+
+/* Rollups of an earlier generation are ignored. */
+static void discard(struct tw_catalogue *c, const struct counting *k)
+{
+	(void)tw_cat_run(c, &(struct tw_cat_statement){TW_SUBJECT_ANR, ""}, NULL, /* primary key */
+	        "UPDATE anr_day SET generation=generation+1 WHERE project_id=? AND day=?", "ti",
+	        k->project_id, k->day);
 }
 
 enum tw_status tw_catalogue_anr_rollup(struct tw_catalogue *c, const struct tw_anr_rollup_due *due,
-        bool *ret_more, struct tw_err *err)
+        bool *ret_more, int64_t *ret_day, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
 	struct counting k = {
@@ -415,6 +442,7 @@ enum tw_status tw_catalogue_anr_rollup(struct tw_catalogue *c, const struct tw_a
 	enum tw_status st = next_day(c, due, &k.day, err);
 
 	*ret_more = false;
+	*ret_day = k.day;
 	if (st == TW_OK && k.day < 0)
 		return pack_some(c, due, ret_more, err);
 	if (st != TW_OK)
@@ -430,6 +458,8 @@ enum tw_status tw_catalogue_anr_rollup(struct tw_catalogue *c, const struct tw_a
 	tw_arena_free(k.sums.arena);
 	if (st == TW_OK && k.outdated)
 		st = drop_outdated(c, &k, err);
+	else if (st == TW_CORRUPT)
+		discard(c, &k);
 	*ret_more = st == TW_OK && n > 0;
 	return st;
 }

@@ -7,6 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 
+import { fleet } from '../../gen/anr_fleet.mjs';
 import { sampleTrace } from '../make.mjs';
 import { root, startServer, until } from '../server.mjs';
 
@@ -66,4 +67,22 @@ test('a project sees its own traces alone', async (t) => {
 	s.sql("UPDATE postponed SET project_id='other'");
 	assert.deepEqual((await waiting(s)).anr.postponed, []);
 	assert.equal(await s.metric('tracewell_stage_waiting_traces', { stage: 'anr', reason: 'busy' }), 1);
+});
+
+test('a day of ANRs whose sums are damaged delays no other day, and is counted again', async (t) => {
+	const s = await startServer(t);
+	const day = (n) => Math.floor(Date.now() / 86_400_000) - n;
+	const report = (n, ago) => s.trace(fleet(n + 1)[n].text, { query: { ...WHERE, scenario: 'anr', started_at: String(day(ago) * 86_400_000) }, headers: { 'Idempotency-Key': `anr${n}` } });
+	const left = () => s.sql('SELECT count(*) FROM anr_day WHERE waiting=1');
+	await report(0, 3);
+	await report(1, 2);
+	await until(() => left() === '0' || undefined, 'both days are counted');
+	s.sql(`UPDATE anr_rollup SET data=${s.schema ? "'\\xff'" : "x'ff'"} WHERE day=${day(3)}`);
+	await report(2, 3);
+	await report(3, 2);
+	await until(async () => (await idle(s), left() === '0') || undefined, 'both days are counted again');
+	const { groups, anrs } = (await s.get('/api/v1/anr/groups')).json;
+	assert.deepEqual([anrs, groups.reduce((n, g) => n + g.count, 0)], [4, 4]);
+	assert.equal(s.log.split('event=anr_counts_not_updated').length - 1, 1, 'one warning');
+	assert.match(s.log, new RegExp(`event=anr_counts_not_updated project=\\w+ day=${day(3)} reason="the sums of ANRs and locks are damaged"`));
 });

@@ -127,9 +127,11 @@ static void count_all(struct tw_catalogue *c, const char *project)
 	for (int64_t now_ms = 0; now_ms <= INT64_MAX / 2; now_ms += INT64_MAX / 2) {
 		const struct tw_anr_rollup_due due = {project, 7, now_ms, 1};
 		bool more = true;
+		int64_t day;
 
 		while (more)
-			assert_int_equal(tw_catalogue_anr_rollup(c, &due, &more, NULL), TW_OK);
+			assert_int_equal(
+			        tw_catalogue_anr_rollup(c, &due, &more, &day, NULL), TW_OK);
 	}
 }
 

@@ -158,10 +158,11 @@ static void count(bool all)
 {
 	const struct tw_anr_rollup_due due = {
 	        s.project, RULES, (DAY0 + DAYS - 1) * TW_DAY_MS, all ? 1 : 64};
+	int64_t day;
 	bool more = true;
 
 	while (more) {
-		assert_int_equal(tw_catalogue_anr_rollup(s.c, &due, &more, NULL), TW_OK);
+		assert_int_equal(tw_catalogue_anr_rollup(s.c, &due, &more, &day, NULL), TW_OK);
 		more = more && all;
 	}
 }
@@ -170,10 +171,11 @@ static void count(bool all)
 static void pack(void)
 {
 	const struct tw_anr_rollup_due due = {s.project, RULES, (DAY0 + 99) * TW_DAY_MS, 1};
+	int64_t day;
 	bool more = true;
 
 	while (more)
-		assert_int_equal(tw_catalogue_anr_rollup(s.c, &due, &more, NULL), TW_OK);
+		assert_int_equal(tw_catalogue_anr_rollup(s.c, &due, &more, &day, NULL), TW_OK);
 }
 
 /* --- the truth --- */
@@ -541,6 +543,76 @@ static void test_unpacked(void **state)
 	check();
 }
 
+/* Reads as the stage does: days that failed are skipped, others are counted. */
+static bool is_failed(void *arg, int64_t day)
+{
+	return *(unsigned *)arg >> (day - DAY0) & 1U;
+}
+
+/* Damaged sums of a day do not delay the days after it, and are made again. */
+static void test_damaged(void **state)
+{
+	struct report *later = &reports[2 * REPORTS / DAYS];
+	unsigned failed = 0;
+	const struct tw_anr_rollup_due due = {
+	        s.project, RULES, (DAY0 + DAYS) * TW_DAY_MS, 1, is_failed, &failed};
+	bool more = true;
+
+	(void)state;
+	catalogue_run(s.db, "UPDATE anr_rollup SET data=x'ff' WHERE day=20001");
+	catalogue_run(s.db, "UPDATE anr_day SET waiting=1 WHERE day=20001");
+	catalogue_run(s.db, "UPDATE anr_trace SET rollup_generation=0 WHERE day=20001 AND trace_id="
+	                    "(SELECT max(trace_id) FROM anr_trace WHERE day=20001)");
+	make(later, 4712);
+	put(later);
+	key(later);
+	while (more) {
+		int64_t day;
+		enum tw_status st = tw_catalogue_anr_rollup(s.c, &due, &more, &day, NULL);
+
+		assert_true(st == TW_OK || (st == TW_CORRUPT && day == DAY0 + 1));
+		failed |= st == TW_CORRUPT ? 2U : 0;
+		more = more || st == TW_CORRUPT;
+	}
+	assert_int_equal(failed, 2);
+	assert_int_equal(number("SELECT sum(waiting) FROM anr_day"), 1);
+	check();
+	failed = 0;
+	count(true);
+	assert_int_equal(number("SELECT sum(waiting) FROM anr_day"), 0);
+	check();
+}
+
+/* A day that cannot be packed does not delay the others. */
+static void test_not_packed(void **state)
+{
+	const struct tw_anr_rollup_due due = {s.project, RULES, (DAY0 + 99) * TW_DAY_MS, 1};
+	unsigned failures = 0;
+	bool more = true;
+
+	(void)state;
+	if (catalogue_on_postgres()) /* has triggers of another form */
+		skip();
+	catalogue_run(s.db, "UPDATE anr_day SET pack_ms=day");
+	catalogue_run(s.db, "DELETE FROM anr_rollup WHERE fine=2");
+	catalogue_run(s.db, "CREATE TRIGGER refuse BEFORE INSERT ON anr_rollup WHEN new.day=20000"
+	                    " BEGIN SELECT raise(ABORT,'refused'); END");
+	while (more) {
+		int64_t day;
+
+		failures += tw_catalogue_anr_rollup(s.c, &due, &more, &day, NULL) != TW_OK;
+	}
+	assert_int_equal(failures, 1);
+	assert_int_equal(
+	        number("SELECT count(DISTINCT day) FROM anr_rollup WHERE fine=2"), DAYS - 1);
+	assert_int_equal(number("SELECT pack_ms>0 FROM anr_day WHERE day=20000"), 1);
+	catalogue_run(s.db, "DROP TRIGGER refuse");
+	check();
+	catalogue_run(s.db, "UPDATE anr_day SET pack_ms=1 WHERE day=20000");
+	pack();
+	assert_int_equal(number("SELECT count(DISTINCT day) FROM anr_rollup WHERE fine=2"), DAYS);
+}
+
 static void test_keyed_and_put_again(void **state)
 {
 	(void)state;
@@ -648,6 +720,8 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counted_bit_by_bit),
         cmocka_unit_test(test_packed),
         cmocka_unit_test(test_unpacked),
+        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_not_packed),
         cmocka_unit_test(test_keyed_and_put_again),
         cmocka_unit_test(test_the_same_bytes_again),
         cmocka_unit_test(test_forgotten),
