@@ -328,12 +328,12 @@ int tw_cli_link(int argc, char **argv)
 	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
 	tw_cli_address_read(data, stored);
-	if (!url && !stored[0])
+	st = tw_cli_data_open_catalogue(data, &c, &err);
+	if (st == TW_OK && !url && !stored[0])
 		(void)fprintf(stderr,
 		        "%s does not record the address of its server: the link is for %s, unless "
 		        "--url sets another\n",
 		        data, FIRST_URL);
-	st = tw_cli_data_open_catalogue(data, &c, &err);
 	if (st == TW_OK)
 		st = create_link(c, url ? url : stored[0] ? stored : FIRST_URL, hours, json, &err);
 	(void)tw_catalogue_close(c);

@@ -489,6 +489,8 @@ test('a sign-in link leads to the server that last ran on the folder', async (t)
 	assert.equal((await link(s.data)).url, 'http://127.0.0.1:8080');
 	fs.rmSync(path.join(s.data, 'server.url'));
 	assert.deepEqual(await link(s.data), { url: 'http://127.0.0.1:8080', stderr: `${s.data} does not record the address of its server: the link is for http://127.0.0.1:8080, unless --url sets another\n` }, 'as in a restored backup');
+	const none = await run(['link', 'create', '--data', path.join(s.data, 'none')]);
+	assert.match(none.stderr, /^tracewell link: .*is not a data folder of a server[^\n]*\n$/, 'and nothing about an address');
 });
 
 test('an unknown command: a similar one is suggested, or none', async () => {
