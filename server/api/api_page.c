@@ -136,7 +136,7 @@ static enum tw_status page(struct tw_req *r, struct tw_err *err)
 	there = is_view(path);
 	f = find("index.html");
 	if (!there && (!f || !is_visit(r) || strncmp(path, "api/", 4) == 0))
-		return tw_fail(err, TW_NOT_FOUND, "no such path");
+		return tw_fail(err, TW_NOT_FOUND, "no such path; /api/reference lists the API");
 	/* the page shows that the path is unknown */
 	return f ? send_file(r, there ? 200 : 404, f, err) : not_built(r, err);
 }

@@ -375,7 +375,7 @@ enum tw_status tw_req_find_route(struct tw_req *r, struct tw_err *err)
 		add_allowed(route, allow, sizeof allow);
 	}
 	if (!allow[0])
-		return tw_fail(err, TW_NOT_FOUND, "no such path");
+		return tw_fail(err, TW_NOT_FOUND, "no such path; /api/reference lists the API");
 	tw_req_set_header(r, "Allow", allow);
 	return tw_fail(err, TW_NO_METHOD, "this path supports %s, not %s", allow, r->method);
 }

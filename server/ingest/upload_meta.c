@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "server/base/clock.h"
+#include "server/base/text/find.h"
 #include "server/base/text/json.h"
 
 static const struct {
@@ -35,6 +36,9 @@ static const struct {
 enum { COMMIT_LEAST = 7 };
 enum { N_TEXTS = sizeof texts / sizeof *texts };
 
+static const char *const others[] = {"labels", "pid", "started_at", "sent_at"};
+enum { N_OTHERS = sizeof others / sizeof *others };
+
 struct tw_trace_meta tw_upload_meta_none(void)
 {
 	struct tw_trace_meta m = {.labels = ""};
@@ -54,6 +58,16 @@ static const char **text_of(struct tw_trace_meta *m, const char *name)
 
 static enum tw_status unknown(const char *name, struct tw_err *err)
 {
+	struct tw_near_match near = {.best = NULL};
+
+	for (size_t i = 0; i < N_TEXTS; i++)
+		tw_near_match_try(&near, name, texts[i].name);
+	for (size_t i = 0; i < N_OTHERS; i++)
+		tw_near_match_try(&near, name, others[i]);
+	if (near.best)
+		return tw_fail(err, TW_BAD_REQUEST,
+		        "unknown metadata %.64s; the nearest is %s; use labels for your own", name,
+		        near.best);
 	return tw_fail(
 	        err, TW_BAD_REQUEST, "unknown metadata %.64s; use labels for your own", name);
 }

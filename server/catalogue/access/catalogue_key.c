@@ -151,7 +151,7 @@ enum tw_status tw_catalogue_keys(struct tw_catalogue *c, const char *project_id,
 	        "tti", project_id, before[0] ? before : "~", (int64_t)limit);
 }
 
-static const char no_key[] = "no such key in use";
+static const char no_key[] = "the project has no valid key of this id";
 
 enum tw_status tw_catalogue_key_get(struct tw_catalogue *c, const char *project_id,
         const char *key_id, struct tw_arena *a, struct tw_key_row *ret, struct tw_err *err)

@@ -572,7 +572,8 @@ static const char *decode_base64(
 	if (in.len == 0)
 		return "";
 	if (gnutls_base64_decode2(&from, &to) != 0) {
-		(void)tw_fail(err, TW_BAD_REQUEST, "a header has invalid base64");
+		(void)tw_fail(err, TW_BAD_REQUEST,
+		        "Upload-Metadata and Upload-Checksum take values in base64");
 		return NULL;
 	}
 	text = tw_arena_str(a, (struct tw_str){(const char *)to.data, to.size});

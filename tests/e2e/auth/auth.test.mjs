@@ -310,6 +310,7 @@ test('every response has the security headers for browsers', async (t) => {
 		'no content': await https.ask('DELETE', '/api/v1/session', { key: null }),
 	};
 	assert.deepEqual(Object.values(answers).map((a) => a.status), [200, 200, 401, 403, 404, 405, 413, 414, 204]);
+	assert.match(answers['no such path'].text, /no such path; .api.reference/);
 	for (const [what, a] of Object.entries(answers)) {
 		const of = (name) => a.headers.get(name) ?? '';
 		assert.match(of('content-security-policy'), /default-src 'self'.*script-src 'self';.*object-src 'none'.*frame-ancestors 'none'.*base-uri 'none'/, what);
