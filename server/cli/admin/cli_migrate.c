@@ -381,7 +381,7 @@ static void print_sums(const struct outcome *o)
 		put += o->rows.tables[i].put;
 		repaired += o->rows.tables[i].repaired;
 	}
-	(void)printf("%s: %" PRIu64 " rows put; %" PRIu64 " files, %" PRIu64 " linked, %" PRIu64
+	(void)printf("%s: %" PRIu64 " rows written; %" PRIu64 " files, %" PRIu64 " linked, %" PRIu64
 	             " copied (%.1f MB), %" PRIu64 " lost\n",
 	        states[o->state], put, o->files.files, o->files.linked, o->files.copied,
 	        (double)o->files.bytes / 1e6, o->files.lost);
