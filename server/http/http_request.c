@@ -11,6 +11,7 @@
 
 #include "decoder/base/lookup.h"
 #include "server/base/role.h"
+#include "server/base/text/find.h"
 #include "server/base/text/members.h"
 #include "server/http/http_int.h"
 
@@ -237,6 +238,17 @@ static const struct tw_param *find(const struct tw_route *route, const char *nam
 	return NULL;
 }
 
+/* The parameter with the most similar name; NULL: none. */
+static const char *nearest(const struct tw_route *route, const char *name)
+{
+	struct tw_near_match near = {.best = NULL};
+
+	for (const struct tw_param *const *list = route->params; list && *list; list++)
+		for (const struct tw_param *p = *list; p->name; p++)
+			tw_near_match_try(&near, name, p->name);
+	return near.best;
+}
+
 /* As many names as fit; the reply has a list of all. */
 static void list_known(const struct tw_route *route, char *out, size_t cap)
 {
@@ -259,14 +271,19 @@ static void list_known(const struct tw_route *route, char *out, size_t cap)
 static enum tw_status check_names(struct tw_req *r, struct tw_err *err)
 {
 	char all[120];
+	const char *near;
 
 	for (size_t i = 0; !r->route->any_params && i < r->target.n_pairs; i++) {
 		const char *name = r->target.pairs[i].name;
 
 		if (find(r->route, name) || strcmp(name, "project") == 0)
 			continue;
-		list_known(r->route, all, sizeof all);
 		r->unknown_at = r->route;
+		near = nearest(r->route, name);
+		if (near)
+			return tw_fail(err, TW_BAD_REQUEST,
+			        "unknown parameter %.40s; the nearest is %.64s", name, near);
+		list_known(r->route, all, sizeof all);
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "unknown parameter %.40s; the parameters are: %s", name, all);
 	}

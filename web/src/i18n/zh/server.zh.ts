@@ -486,6 +486,7 @@ export const refusals: Record<string, string> = {
 	'no saved filter of that name': '没有该名称的已存筛选',
 	// --- fleet ---
 	'rollups by label are not stored by class or os: omit one of them': '按标签的汇总不区分设备等级和系统版本：请去掉其中一个条件',
+	'unknown parameter {1}; the nearest is {2}': '这里没有参数 {1}，最接近的是 {2}',
 	'unknown parameter {1}; the parameters are: {2}': '这里没有参数 {1}，只有：{2}',
 	'since is after until': '开始时间晚于结束时间',
 	'label must be KEY=VALUE; an empty VALUE selects traces without the label': 'label 的格式是 KEY=VALUE；= 后为空表示没有该标签的 Trace',
