@@ -13,9 +13,8 @@
 static enum tw_status misunderstood(const char *text, struct tw_err *err)
 {
 	return tw_fail(err, TW_BAD_REQUEST,
-	        "'%.200s' is not a condition: use STAT(SCENARIO) or STAT(method:NAME), > or <, and "
-	        "a change, as in 'p95(cold_start) > +10%%' or 'mean(method:com.app.A.b) > 5ms'; "
-	        "STAT is p50, p75, p95, p99, mean or share",
+	        "'%.60s' is not a condition such as 'p95(cold_start) > +10%%' or "
+	        "'mean(method:A.b) > 5ms' (p50, p75, p95, p99, mean or share)",
 	        text);
 }
 

@@ -41,6 +41,7 @@ static void test_others_are_refused_in_words(void **state)
 		if (tw_gate_parse(wrong[i], &g, &err) != TW_BAD_REQUEST)
 			fail_msg("%s is taken", wrong[i]);
 		assert_non_null(strstr(err.msg, "is not a condition"));
+		assert_non_null(strstr(err.msg, "or share)")); /* not truncated */
 	}
 }
 
