@@ -625,8 +625,8 @@ static void *dispatch(void *arg)
 	struct tw_jobs *j = arg;
 
 	int64_t expire_ms = tw_monotonic_ms() + EXPIRE_LOST_MS;
+	const bool may_expire = tw_jobs_sweep(&j->parts, &j->stop);
 
-	tw_jobs_sweep(&j->parts, &j->stop);
 	tw_records_complete(j->parts.recorder);
 	while (!atomic_load(&j->stop)) {
 		int64_t now; /* of the last attempt to claim, which may have been too early */
@@ -639,7 +639,7 @@ static void *dispatch(void *arg)
 		(void)wait_for_events(j, poll_ms(j, now));
 		if (j->parts.each_poll)
 			j->parts.each_poll(j->parts.arg);
-		if (tw_monotonic_ms() < expire_ms)
+		if (!may_expire || tw_monotonic_ms() < expire_ms)
 			continue;
 		tw_jobs_expire_lost(&j->parts);
 		expire_ms = tw_monotonic_ms() + EXPIRE_LOST_MS;

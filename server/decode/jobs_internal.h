@@ -55,8 +55,9 @@ struct tw_compilers *tw_compilers_stop(struct tw_compilers *cs, unsigned drain_s
 enum tw_status tw_jobs_clear_spool(const struct tw_decode_parts *parts, struct tw_err *err);
 
 /* Moves files without a row to lost/, and queues ready traces whose file is missing (I9).  Runs
- * while the server serves; ends early when *stop becomes true. */
-void tw_jobs_sweep(const struct tw_decode_parts *parts, const _Atomic bool *stop);
+ * while the server serves; ends early when *stop becomes true.  False: files with a row may be left
+ * in lost/, so those may not expire. */
+bool tw_jobs_sweep(const struct tw_decode_parts *parts, const _Atomic bool *stop);
 /* Deletes files that were in lost/ for --lost-days. */
 void tw_jobs_expire_lost(const struct tw_decode_parts *parts);
 

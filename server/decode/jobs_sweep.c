@@ -336,7 +336,7 @@ static void take_all(const struct tw_decode_parts *parts, const _Atomic bool *st
 struct returning {
 	const struct tw_decode_parts *parts;
 	const _Atomic bool *stop;
-	uint64_t returned;
+	uint64_t returned, failed;
 };
 
 static enum tw_status return_known(void *arg, const struct tw_lost_file *f, struct tw_err *err)
@@ -361,20 +361,23 @@ static enum tw_status return_known(void *arg, const struct tw_lost_file *f, stru
 	if (st != TW_OK)
 		tw_log_err(TW_LOG_WARN, "sweep", f->key, &why);
 	s->returned += st == TW_OK && known;
+	s->failed += st != TW_OK;
 	return TW_OK;
 }
 
-/* A newer backup of the catalogue was restored: it has rows for files that an older one had not. */
-static void return_all(const struct tw_decode_parts *parts, const _Atomic bool *stop)
+/* A newer backup of the catalogue was restored: it has rows for files that an older one had not.
+ * False: some of them may be left. */
+static bool return_all(const struct tw_decode_parts *parts, const _Atomic bool *stop)
 {
-	struct returning s = {parts, stop, 0};
+	struct returning s = {parts, stop, 0, 0};
 	struct tw_err err;
+	enum tw_status st = tw_lost_each(tw_blobs_dir(parts->blobs), return_known, &s, &err);
 
-	if (tw_lost_each(tw_blobs_dir(parts->blobs), return_known, &s, &err) != TW_OK &&
-	        !atomic_load(stop))
+	if (st != TW_OK && !atomic_load(stop))
 		tw_log_err(TW_LOG_WARN, "sweep", "lost", &err);
 	if (s.returned)
 		tw_log(TW_LOG_INFO, "lost_returned", tw_log_number("files", (int64_t)s.returned));
+	return st == TW_OK && s.failed == 0;
 }
 
 void tw_jobs_expire_lost(const struct tw_decode_parts *parts)
@@ -662,12 +665,16 @@ static void check_trace_files(const struct tw_decode_parts *parts, const _Atomic
 	        tw_log_number("traces", (int64_t)checked), tw_log_text("reason", err.msg));
 }
 
-void tw_jobs_sweep(const struct tw_decode_parts *parts, const _Atomic bool *stop)
+bool tw_jobs_sweep(const struct tw_decode_parts *parts, const _Atomic bool *stop)
 {
+	bool may_expire;
+
 	if (tw_blobs_remote(parts->blobs))
-		return; /* jobs_store.c does that */
-	return_all(parts, stop);
+		return true; /* jobs_store.c does that */
+	may_expire = return_all(parts, stop);
 	take_all(parts, stop);
-	tw_jobs_expire_lost(parts);
+	if (may_expire)
+		tw_jobs_expire_lost(parts);
 	check_trace_files(parts, stop);
+	return may_expire;
 }

@@ -82,7 +82,8 @@ enum tw_status tw_lost_return(const char *data, const struct tw_lost_file *f, st
 struct walk {
 	const char *data;
 	char day[DAY_BYTES];
-	bool removes; /* deletes each file and folder, instead of calling `each` */
+	const char *returns; /* moves this key back, instead of calling `each`; NULL: none */
+	bool removes;        /* deletes each file and folder, instead of calling `each` */
 	uint64_t removed;
 	tw_lost_each_fn *each;
 	void *arg;
@@ -141,6 +142,16 @@ static enum tw_status walk(struct walk *w, const char *key, int levels, struct t
 	return st;
 }
 
+static enum tw_status return_one(const struct walk *w, struct tw_err *err)
+{
+	struct tw_lost_file f = {.key = w->returns};
+	char path[PATH_BYTES];
+
+	memcpy(f.day, w->day, sizeof w->day);
+	(void)snprintf(path, sizeof path, "%s/lost/%s/%s", w->data, f.day, f.key);
+	return access(path, F_OK) == 0 ? tw_lost_return(w->data, &f, err) : TW_OK;
+}
+
 /* The days up to `last`; "": all. */
 static enum tw_status walk_days(struct walk *w, const char *last, struct tw_err *err)
 {
@@ -157,10 +168,17 @@ static enum tw_status walk_days(struct walk *w, const char *last, struct tw_err 
 		if (!is_day(e->d_name) || (last[0] && strcmp(e->d_name, last) > 0))
 			continue;
 		memcpy(w->day, e->d_name, sizeof w->day);
-		st = walk(w, "", LEVELS, err);
+		st = w->returns ? return_one(w, err) : walk(w, "", LEVELS, err);
 	}
 	(void)closedir(d);
 	return st;
+}
+
+enum tw_status tw_lost_return_key(const char *data, const char *key, struct tw_err *err)
+{
+	struct walk w = {.data = data, .returns = key};
+
+	return walk_days(&w, "", err);
 }
 
 enum tw_status tw_lost_each(const char *data, tw_lost_each_fn *each, void *arg, struct tw_err *err)

@@ -28,6 +28,9 @@ enum tw_status tw_lost_take(const char *data, const char *key, struct tw_err *er
 /* Moves the file back, unless its old path exists. */
 enum tw_status tw_lost_return(
         const char *data, const struct tw_lost_file *f, struct tw_err *err) TW_MUST_USE;
+/* The same for the file of a key, if there is one. */
+enum tw_status tw_lost_return_key(
+        const char *data, const char *key, struct tw_err *err) TW_MUST_USE;
 /* All files, unordered; stops at the first failure of `each`. */
 enum tw_status tw_lost_each(
         const char *data, tw_lost_each_fn *each, void *arg, struct tw_err *err) TW_MUST_USE;

@@ -154,6 +154,36 @@ test('an older catalogue is refused; one that lacks a few traces sets them aside
 	assert.deepEqual(below(data, 'lost'), []);
 });
 
+test('an accepted upload that was set aside before its decode is back with the newer catalogue', async (t) => {
+	const data = folder(t), recent = path.join(data, 'recent'), newest = path.join(data, 'newest');
+	let s = await serve(t, data);
+	const keys = { readKey: s.read, ingestKey: s.ingest };
+	await s.trace(sampleTrace(12));
+	await s.stop();
+	copyCatalogue(data, recent);
+	const start = async (options) => Object.assign(await serve(t, data, options), keys);
+	s = await start({ env: { TRACEWELL_WORKER_FAULT: 'sleep' } });
+	const sent = await s.post('/api/v1/traces', sampleTrace(14));
+	assert.equal(sent.status, 202);
+	await s.stop('SIGKILL');
+	await s.ended;
+	copyCatalogue(data, newest);
+	const blobs = below(data, 'blobs');
+	const restore = (from) => {
+		for (const name of CATALOGUE) fs.rmSync(path.join(data, name), { force: true });
+		copyCatalogue(from, data);
+	};
+
+	restore(recent);
+	s = await start();
+	await until(() => (below(data, 'blobs').length === blobs.length - 1 ? true : undefined), 'the upload is set aside');
+	await s.stop();
+	restore(newest);
+	s = await start();
+	assert.equal((await s.decoded(sent.json.id)).state, 'ready');
+	assert.deepEqual(below(data, 'blobs'), blobs);
+});
+
 test('files left by a crash are moved to lost/ and remain for --lost-days', async (t) => {
 	const data = folder(t);
 	let s = await serve(t, data);
@@ -187,6 +217,26 @@ test('files left by a crash are moved to lost/ and remain for --lost-days', asyn
 	await s.stop();
 	assert.match(s.log, /event=lost_expired files=2/);
 	assert.deepEqual(fs.readdirSync(path.join(data, 'lost')), []);
+});
+
+test('a file in lost/ that has a row and cannot be moved back does not expire', async (t) => {
+	const data = folder(t);
+	let s = await serve(t, data);
+	const { id } = await s.trace(sampleTrace(15));
+	await s.stop();
+	const shard = path.join(data, 'traces', id.slice(-2)), lost = path.join(data, 'lost', new Date(Date.now() - 90 * 86400e3).toISOString().slice(0, 10), 'traces');
+	fs.mkdirSync(lost, { recursive: true });
+	fs.renameSync(shard, path.join(lost, id.slice(-2)));
+	fs.writeFileSync(shard, 'not a folder');
+	s = await serve(t, data);
+	await until(() => (s.log.includes('event=start_check') ? true : undefined), 'the sweep ended');
+	await s.stop();
+	assert.match(s.log, /event=sweep /);
+	assert.deepEqual(below(lost), [path.join(id.slice(-2), `${id}.db`)]);
+	fs.rmSync(shard);
+	s = await serve(t, data);
+	await until(() => (below(lost).length === 0 ? true : undefined), 'it is back');
+	assert.deepEqual(below(shard), [`${id}.db`]);
 });
 
 test('a backup leaves lost/ out, and a server starts on it', async (t) => {
