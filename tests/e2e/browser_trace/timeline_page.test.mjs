@@ -465,6 +465,43 @@ test('everything by keyboard: threads, rows, range, set of threads', async (t) =
 	await done(page, t);
 });
 
+test('the list of threads is one stop of Tab; arrows, Enter and letters act in it', async (t) => {
+	const page = await open();
+	const at = () => page.evaluate(() => document.activeElement.closest('.threads [role=treeitem]')?.querySelector('.name .text').textContent ?? null);
+	const arrives = (name) => page.waitForFunction((n) => document.activeElement.matches('[role=treeitem][tabindex="0"]') && document.activeElement.querySelector('.text').textContent === n, name);
+	await page.locator('canvas.calls').focus();
+	await page.keyboard.press('Tab');
+	await arrives('.acme.shop');
+	await page.keyboard.press('Tab');
+	assert.equal(await at(), null, 'a second Tab leaves the list');
+	await page.keyboard.press('Shift+Tab');
+	await arrives('.acme.shop');
+	assert.equal(await page.locator('.threads [tabindex="0"]').count(), 1);
+	await page.keyboard.press('ArrowDown');
+	await arrives('disk');
+	assert.equal(await page.locator('.threads .name[aria-pressed=true] .text').innerText(), '.acme.shop', 'arrows alone select nothing');
+	await page.keyboard.press('ArrowRight');
+	await page.waitForSelector('[role=treeitem][aria-expanded=true]:focus');
+	await page.keyboard.press('ArrowLeft');
+	await page.waitForSelector('[role=treeitem][aria-expanded=false]:focus');
+	await page.keyboard.press('Enter');
+	await page.waitForSelector('[role=treeitem][aria-selected=true][aria-expanded=true]:focus:has-text("disk")');
+	await page.keyboard.press('ArrowDown');
+	await page.keyboard.press('p');
+	await page.waitForFunction(() => new URL(location.href).searchParams.get('pin'));
+	await arrives('late');
+	await page.keyboard.press('h');
+	await page.waitForFunction(() => new URL(location.href).searchParams.get('hide'));
+	await page.waitForFunction(() => document.activeElement.matches('[role=treeitem]'));
+	await page.keyboard.press('End');
+	await page.waitForFunction(() => document.activeElement === document.querySelector('.threads').lastElementChild);
+	await page.keyboard.press('Shift+F10');
+	await page.waitForSelector('.menu >> text=Hide');
+	await page.keyboard.press('Escape');
+	await page.waitForFunction(() => document.activeElement === document.querySelector('.threads').lastElementChild);
+	await done(page, t);
+});
+
 test('rows are virtual: 900 deep, a few at a time or all', async (t) => {
 	const page = await open(deep);
 	const rows = page.locator('.threads .bottom');

@@ -29,6 +29,9 @@ export const SHORTCUTS: Shortcuts[] = [
 		['O', tr('close all others')], ['e', tr('all its rows, or fewer')], ['p', tr('pin the thread to the top, or unpin it')], ['h', tr('hide the thread')], ['. / ,', tr('next, previous event of the thread')],
 		['f', tr('follow the arrow: lock, start, wake-up; again goes back')],
 	] },
+	{ title: tr('List of threads'), on: TRACE, keys: [
+		['↑ / ↓ / Home / End', tr('next, previous, first, last')], ['→ / ←', tr('open, close')], ['Enter', tr('show the thread, or select those of the process')], ['e / p / h / x', tr('as on the timeline')],
+	] },
 	{ title: tr('Annotations'), on: TRACE, keys: [
 		['n', tr('write one, at the selection or the middle of the view')], ['Ctrl+Enter', tr('save it')], ['Esc', tr('discard it')],
 	] },

@@ -25,7 +25,8 @@ import { dark, density, safe } from '../../ui/theme';
 import { ThreadMenu, ThreadTools } from './threadtools';
 import { Control, type AboutThread, type Shown } from './timelinecontrol';
 import { keysOn, pointerOn, wheelOn } from './timelineinput';
-import { Heads, HoverTip, Under } from './timelineparts';
+import { Heads } from './timelinehead';
+import { HoverTip, Under } from './timelineparts';
 import { closedProcesses, openFromAddress, openTids, type TimelineProps } from './timelineview';
 import { viewOf } from '../state/view';
 import { layoutOf, Presence, SPAN_KINDS, together, TRACE_KINDS } from './tracks';
@@ -210,13 +211,11 @@ export function Timeline(p: TimelineProps) {
 					}}>
 						<div ref={box} class="canvasbox">
 							<canvas ref={els.canvas} {...size(width, height)} class="calls" tabIndex={0} role="application"
-								aria-label={tr('Timeline of all threads. Press the question mark for keys. The thread list is next to it; the tables below contain calls, events and thread states.')}
+								aria-label={tr('Timeline of all threads. Press ? for keys. The list of threads follows; the tables below have the same calls, events and states.')}
 								{...pointer} onPointerMove={onMove} onContextMenu={(e) => control.menu(e)} onKeyDown={onKey} />
 							<canvas ref={els.over} {...size(width, height)} class="over" aria-hidden="true" />
 						</div>
-						<ul class="threads" ref={els.list} style={{ width: `${headWidth}px` }} aria-label={tr('Threads')}>
-							<Heads layout={layout} top={news.top} height={height} focus={p.focus} picked={p.picked} on={control} />
-						</ul>
+						<Heads layout={layout} list={els.list} width={headWidth} top={news.top} height={height} focus={p.focus} picked={p.picked} on={control} />
 					</div>
 				</div>
 			</div>

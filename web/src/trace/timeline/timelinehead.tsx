@@ -1,17 +1,23 @@
-// The names next to the tracks: one head per thread, scrolled together with the canvas.
+// The names next to the tracks: one head per thread, scrolled together with the canvas.  The list is one stop of Tab.
 import type { ComponentChildren } from 'preact';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import type { Thread } from '../../api/api';
 import { count, duration } from '../../i18n/format';
 import { trackTitle } from '../state/notekinds';
 import { many, mark, wordsOf } from '../../api/source';
 import { tr } from '../../i18n/strings/trace';
 import { nameOfThread } from '../parts/threadname';
-import type { Group, Process, Track } from './tracks';
+import { inView, type Group, type Layout, type Process, type Track } from './tracks';
+
+const HEADS_ALL = 64; // up to this number of threads every head is in the document
+const HEADS_AROUND = 400; // CSS pixels beyond the view
 
 export interface HeadActions {
 	pick(t: Thread, add: boolean): void;
 	toggle(t: Thread): void;
 	full(t: Thread): void;
+	pin(t: Thread): void;
+	hide(t: Thread): void;
 	process(p: Process, what: 'toggle' | 'select'): void;
 	counters(): void;
 	reveal(g: Group): void; // it has the focus
@@ -38,7 +44,13 @@ function Facts({ t, open }: { t: Thread; open: boolean }) {
 	</span>;
 }
 
-function Item({ g, on, children }: { g: Group; on: HeadActions; children: ComponentChildren }) {
+const isFoldable = (g: Group) => g.process !== null || (g.thread !== null && (g.thread.slices > 0 || g.tracks.length > 0));
+
+/** In the document, and in the tree. */
+interface Place { level: number; at: number; of: number; stop: boolean; focus: () => void }
+interface HeadProps { g: Group; place: Place; on: HeadActions }
+
+function Item({ g, place, selected, on, children }: HeadProps & { selected?: boolean; children: ComponentChildren }) {
 	const menu = (e: MouseEvent) => {
 		const of = g.thread ?? g.process;
 		if (!of) return;
@@ -46,48 +58,87 @@ function Item({ g, on, children }: { g: Group; on: HeadActions; children: Compon
 		const r = (e.target as Element).getBoundingClientRect(); // a key event has no position
 		on.threadMenu(of, e.clientX || r.left, e.clientY || r.bottom);
 	};
-	return <li onContextMenu={menu} style={{ top: `${g.y}px`, height: `${g.height}px` }} class={g.process ? 'process' : g.open ? 'open' : ''} onFocusIn={() => on.reveal(g)}>{children}</li>;
+	return <li role="treeitem" aria-level={place.level} aria-posinset={place.at + 1} aria-setsize={place.of} aria-expanded={isFoldable(g) ? g.open : undefined} aria-selected={selected} tabIndex={place.stop ? 0 : -1}
+		onContextMenu={menu} style={{ top: `${g.y}px`, height: `${g.height}px` }} class={g.process ? 'process' : g.open ? 'open' : ''} onFocusIn={() => { on.reveal(g); place.focus(); }}>{children}</li>;
 }
 
 function Fold({ g, name, enabled = true, toggle }: { g: Group; name: string; enabled?: boolean; toggle: () => void }) {
-	return <button class="fold" aria-expanded={g.open} aria-label={`${g.open ? tr('Close') : tr('Open')} ${name}`} disabled={!enabled} onClick={toggle}>
+	return <button class="fold" tabIndex={-1} aria-expanded={g.open} aria-label={`${g.open ? tr('Close') : tr('Open')} ${name}`} disabled={!enabled} onClick={toggle}>
 		<svg viewBox="0 0 10 10" width="10" height="10" aria-hidden="true"><path d={g.open ? 'M1 3h8L5 8z' : 'M3 1v8l5-4z'} /></svg>
 	</button>;
 }
 
-function ProcessHead({ g, process: p, on }: { g: Group; process: Process; on: HeadActions }) {
+function ProcessHead({ g, process: p, place, on }: HeadProps & { process: Process }) {
 	const threads = tr.many(p.threads.length, '{n} thread', '{n} threads');
 	const named = p.name !== String(p.pid);
 	const name = named ? p.name : tr('process {pid}', { pid: p.pid });
-	return <Item g={g} on={on}>
+	return <Item g={g} place={place} on={on}>
 		<Fold g={g} name={name} toggle={() => on.process(p, 'toggle')} />
-		<button class="name" title={p.pid < 0 ? tr('Select the threads named like {name}', { name }) : tr('Select the threads of {process}', { process: name })} onClick={() => on.process(p, 'select')}>
+		<button class="name" tabIndex={-1} title={p.pid < 0 ? tr('Select the threads named like {name}', { name }) : tr('Select the threads of {process}', { process: name })} onClick={() => on.process(p, 'select')}>
 			<span class="text">{name}</span>{named && p.pid > 0 && <span class="quiet num">{p.pid}</span>}
 		</button>
 		<span class="facts quiet">{threads}</span>
 	</Item>;
 }
 
-export function Head({ g, focused, picked, on }: { g: Group; focused: boolean; picked: boolean; on: HeadActions }) {
+function Head({ g, place, focused, picked, on }: HeadProps & { focused: boolean; picked: boolean }) {
 	const t = g.thread;
-	if (g.process) return <ProcessHead g={g} process={g.process} on={on} />;
+	if (g.process) return <ProcessHead g={g} process={g.process} place={place} on={on} />;
 	if (!t)
-		return <Item g={g} on={on}>
+		return <Item g={g} place={place} on={on}>
 			<span class="name plain">{tr('Whole trace')}</span><Tracks g={g} />
-			{g.hidden !== 0 && <button class="small bottom" onClick={on.counters}>{tr.many(g.hidden, 'Show {n} counter', 'Show {n} counters')}</button>}
+			{g.hidden !== 0 && <button class="small bottom" tabIndex={-1} onClick={on.counters}>{tr.many(g.hidden, 'Show {n} counter', 'Show {n} counters')}</button>}
 		</Item>;
 	const name = nameOfThread(t.tid, [t]);
-	const foldable = t.slices > 0 || g.tracks.length > 0;
 	return (
-		<Item g={g} on={on}>
-			<Fold g={g} name={name} enabled={foldable} toggle={() => on.toggle(t)} />
-			<button class={`name ${picked ? 'picked' : ''}`} aria-pressed={focused} title={t.name ? tr('{name}, thread {tid}', { name, tid: t.tid }) : name} onClick={(e) => on.pick(t, e.ctrlKey || e.metaKey)}>
+		<Item g={g} place={place} selected={focused} on={on}>
+			<Fold g={g} name={name} enabled={isFoldable(g)} toggle={() => on.toggle(t)} />
+			<button class={`name ${picked ? 'picked' : ''}`} tabIndex={-1} aria-pressed={focused} title={t.name ? tr('{name}, thread {tid}', { name, tid: t.tid }) : name} onClick={(e) => on.pick(t, e.ctrlKey || e.metaKey)}>
 				{t.pinned && <svg class="pin" viewBox="0 0 10 10" width="9" height="9" role="img" aria-label={tr('pinned')}><path d="M3 0h4v4l2 2v1H5.5v3h-1V7H1V6l2-2z" /></svg>}<span class="text">{t.name || tr('Thread')}</span>{t.is_main && !g.open && <em>{tr('main')}</em>}<span class="quiet num">{t.tid}</span>
 			</button>
 			{g.open && <Tracks g={g} />}
 			<Facts t={t} open={g.open} />
-			{g.calls && t.max_depth > 20 && <button class="small bottom" aria-pressed={g.calls.rows === t.max_depth} onClick={() => on.full(t)}>
+			{g.calls && t.max_depth > 20 && <button class="small bottom" tabIndex={-1} aria-pressed={g.calls.rows === t.max_depth} onClick={() => on.full(t)}>
 				{g.calls.rows === t.max_depth ? tr('Fewer rows') : tr('All {max_depth} rows', { max_depth: count(t.max_depth) })}</button>}
 		</Item>
 	);
+}
+
+const keyOf = (g: Group) => (g.process ? `p${g.process.key}` : String(g.thread?.thread_id ?? 0));
+
+/** A tree by keyboard: arrows move and fold, other keys act on the thread as on the canvas. */
+export function Heads({ layout: { groups: all }, layout, list, width, top, height, focus, picked, on }: {
+	layout: Layout; list: preact.RefObject<HTMLUListElement>; width: number; top: number; height: number; focus: Thread | null; picked: ReadonlySet<number> | null; on: HeadActions;
+}) {
+	const [stop, stopAt] = useState('');
+	const here = all.find((g) => keyOf(g) === stop) ?? all.find((g) => g.thread !== null && g.thread === focus) ?? all[0];
+	const i = all.indexOf(here);
+	const parentOf = (g: Group) => all.findIndex((x) => g.thread && x.process?.threads.includes(g.thread));
+	useLayoutEffect(() => {
+		const to = list.current!.querySelector<HTMLElement>('[tabindex="0"]');
+		if (stop && !to?.contains(document.activeElement)) to?.focus({ preventScroll: true });
+	}, [stop, i]);
+	const fold = () => (here.thread ? on.toggle(here.thread) : on.process(here.process!, 'toggle'));
+	const go = (n: number) => all[n] && stopAt(keyOf(all[n]));
+	const key = (e: KeyboardEvent) => {
+		if (!here || e.ctrlKey || e.metaKey || e.altKey || e.shiftKey) return;
+		const { thread: t, process: p, open } = here;
+		const enter = () => (t ? on.pick(t, false) : p ? on.process(p, 'select') : here.hidden && on.counters());
+		const does = {
+			ArrowDown: () => go(i + 1), ArrowUp: () => go(i - 1), Home: () => go(0), End: () => go(all.length - 1),
+			ArrowRight: () => (!isFoldable(here) ? 0 : open ? p && go(i + 1) : fold()), ArrowLeft: () => (open && isFoldable(here) ? fold() : go(parentOf(here))),
+			...((e.target as Element).tagName === 'LI' && { Enter: enter, ' ': enter }),
+			...(t && { e: () => on.full(t), x: () => on.pick(t, true), p: () => on.pin(t), h: () => { go(all[i + 1] ? i + 1 : i - 1); on.hide(t); } }),
+		}[e.key];
+		if (!does) return;
+		e.preventDefault();
+		does();
+	};
+	const [a, b] = all.length <= HEADS_ALL ? [0, all.length] : inView(layout, top - HEADS_AROUND, top + height + HEADS_AROUND);
+	const shown = all.slice(a, b).map((g, n): [Group, number] => [g, a + n]);
+	if (here && (i < a || i >= b)) shown.push([here, i]); // Tab leads to it
+	return <ul class="threads" role="tree" ref={list} style={{ width: `${width}px` }} aria-label={tr('Threads')} onKeyDown={key} onFocusOut={(e) => list.current!.contains(e.relatedTarget as Node) || stopAt('')}>
+		{shown.map(([g, n]) => <Head key={keyOf(g)} g={g} focused={g.thread !== null && g.thread === focus} picked={!!g.thread && !!picked?.has(g.thread.tid)} on={on}
+			place={{ level: parentOf(g) < 0 ? 1 : 2, at: n, of: all.length, stop: n === i, focus: () => stopAt(keyOf(g)) }} />)}
+	</ul>;
 }

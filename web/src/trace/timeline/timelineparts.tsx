@@ -1,4 +1,4 @@
-// The parts around the timeline's canvas: visible heads, the item under the pointer, the status line and the table below.
+// The parts around the timeline's canvas: the item under the pointer, the status line and the table below.
 import { useEffect, useRef } from 'preact/hooks';
 import type { Thread } from '../../api/api';
 import { count, duration } from '../../i18n/format';
@@ -11,24 +11,11 @@ import { many, wordsOf } from '../../api/source';
 import type { Progress } from '../worker/store';
 import { tr } from '../../i18n/strings/trace';
 import type { Shown } from './timelinecontrol';
-import { Head, type HeadActions } from './timelinehead';
 import type { TimelineProps } from './timelineview';
 import { viewOf } from '../state/view';
 import { risen } from '../state/progress';
 import { CallTip, NoteTip } from '../parts/tip';
 import { nameOfThread } from '../parts/threadname';
-import { inView, type Layout } from './tracks';
-
-const HEADS_ALL = 64; // up to this number of threads every head is in the document
-const HEADS_AROUND = 400; // CSS pixels beyond the view
-
-export function Heads({ layout, top, height, focus, picked, on }: {
-	layout: Layout; top: number; height: number; focus: Thread | null; picked: ReadonlySet<number> | null; on: HeadActions;
-}) {
-	const [a, b] = layout.groups.length <= HEADS_ALL ? [0, layout.groups.length] : inView(layout, top - HEADS_AROUND, top + height + HEADS_AROUND);
-	return <>{layout.groups.slice(a, b).map((g) => (
-		<Head key={g.process ? `p${g.process.key}` : g.thread?.thread_id ?? 0} g={g} focused={g.thread !== null && g.thread === focus} picked={!!g.thread && !!picked?.has(g.thread.tid)} on={on} />))}</>;
-}
 
 export function HoverTip({ shown, p }: { shown: Shown; p: TimelineProps }) {
 	const { hover: h, x, y } = shown;
