@@ -21,7 +21,12 @@
 #include "server/http/http_int.h"
 #include "server/http/limit/quota_int.h"
 
-enum { WAYS = TW_QUOTA_WAYS };
+enum {
+	WAYS = TW_QUOTA_WAYS,
+	/* A tus client sends HEAD before each new attempt: with space for one request only, that
+	 * request would use it, and every piece would be refused. */
+	RETRY_REQUESTS = 2
+};
 
 /* A smaller step back is not a clock change: threads read the clock before they take the lock. */
 #define STEP_BACK_US INT64_C(1000000)
@@ -190,6 +195,8 @@ static enum tw_status use_locked(struct tw_quota *q, enum tw_quota_who who, uint
 	}
 	if (wait_us) {
 		q->refused[who][worst]++;
+		if (worst == TW_QUOTA_REQUESTS)
+			wait_us = wait_us_for(q, &s, who, worst, RETRY_REQUESTS, now_us);
 		*ret_wait_s = (unsigned)((wait_us + 999999) / 1000000);
 		return tw_fail(err, TW_RATE,
 		        "%s has reached its limit of %" PRIu64 " %s %s; retry in %u s",

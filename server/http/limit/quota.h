@@ -36,7 +36,8 @@ struct tw_quota *tw_quota_new(const struct tw_quota_limits *limits); /* NULL: ou
 struct tw_quota *tw_quota_free(struct tw_quota *q);                  /* accepts NULL */
 
 /* One request of that many bytes.  TW_RATE, without counting, if the quota is used up; *ret_wait_s
- * is the time until it is allowed.  More bytes than a day's quota count as a day's. */
+ * is the time until two requests, or that many bytes, are allowed.  More bytes than a day's quota
+ * count as a day's. */
 enum tw_status tw_quota_take(struct tw_quota *q, enum tw_quota_who who, const char *id,
         uint64_t bytes, int64_t now_ms, unsigned *ret_wait_s, struct tw_err *err) TW_MUST_USE;
 /* The same check without counting. */

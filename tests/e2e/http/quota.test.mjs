@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { sampleTrace } from '../make.mjs';
-import { startServer, until } from '../server.mjs';
+import { sleep, startServer, until } from '../server.mjs';
 
 const TUS = { 'Tus-Resumable': '1.0.0' };
 const base64 = (text) => Buffer.from(text).toString('base64');
@@ -37,15 +37,28 @@ test('requests of a key', async (t) => {
 	assert.deepEqual(sent.map((a) => a.status), Array(5).fill(202));
 	assert.deepEqual(sent.map((a) => Number(left(a)['key-requests'].r)), [4, 3, 2, 1, 0]);
 	assert.deepEqual(fields(sent[0].headers.get('ratelimit-policy'))['key-requests'], { q: '5', w: '60' });
-	isRefused(await s.post('/api/v1/traces', sampleTrace(3, 9)), 12);
+	isRefused(await s.post('/api/v1/traces', sampleTrace(3, 9)), 24);
 	const asked = await s.get(`/api/v1/traces/${sent[0].json.id}`, { key: one });
-	isRefused(asked, 12);
+	isRefused(asked, 24);
 	assert.equal(left(asked)['key-requests'].r, '0');
 	assert.equal((await s.post('/api/v1/traces', sampleTrace(3, 9), { key: two })).status, 202, 'another key');
 	assert.equal((await s.get('/healthz', { key: one })).status, 200, 'what needs no key');
 	assert.equal(await counted(s, 'key-requests'), 2);
 	assert.match((await s.get('/metrics', { key: null })).text, /^tracewell_limits_hit_total\{limit="rate"\} 2$/m);
 	assert.match((await s.get('/metrics', { key: null })).text, /^tracewell_quota_tracked\{of="key"\} \d+$/m);
+});
+
+test('Retry-After leaves space for HEAD and PATCH, so that a resumed upload continues', async (t) => {
+	const s = await startServer(t, { args: ['--key-requests', '40'] });
+	const bytes = sampleTrace(20);
+	const ask = (method, target, headers = {}, body = undefined) => s.ask(method, target, { key: s.ingest, headers: { ...TUS, ...headers }, body });
+	const at = (await ask('POST', '/api/v1/uploads', { 'Upload-Length': String(bytes.length) })).headers.get('location').replace(/^https?:\/\/[^/]+/, '');
+	let refused;
+	while ((refused = await ask('HEAD', at)).status !== 429);
+	await sleep(Number(refused.headers.get('retry-after')) * 1000);
+	assert.equal((await ask('HEAD', at)).headers.get('upload-offset'), '0');
+	const sent = await ask('PATCH', at, { 'Upload-Offset': '0', 'Content-Type': 'application/offset+octet-stream' }, bytes);
+	assert.equal(sent.status, 204, sent.text);
 });
 
 test('bytes of a key', async (t) => {
@@ -98,10 +111,10 @@ test('a device, however it identifies itself', async (t) => {
 	assert.equal((await tus(3)).status, 201);
 	const many = await Promise.all([4, 5, 6].map((n) => s.post('/api/v1/traces', form(query.device, n))));
 	assert.deepEqual(many.map((a) => a.status).sort(), [202, 429, 429], 'one had room, at the same time');
-	isRefused(many.find((a) => a.status === 429), 15);
-	isRefused(await s.post('/api/v1/traces', sampleTrace(3, 7), { query }), 15);
+	isRefused(many.find((a) => a.status === 429), 30);
+	isRefused(await s.post('/api/v1/traces', sampleTrace(3, 7), { query }), 30);
 	const refused = await tus(8);
-	isRefused(refused, 15);
+	isRefused(refused, 30);
 	assert.equal(await s.total(), 4);
 	await until(() => (s.spool().length === 0 ? true : undefined), 'an empty spool');
 	assert.equal((await s.post('/api/v1/traces', form('another', 9))).status, 202);
