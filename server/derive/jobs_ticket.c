@@ -1,4 +1,3 @@
-
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
@@ -74,15 +73,15 @@ static struct tw_catalogue *catalogue(const struct work *w)
 	return w->by->parts->catalogue;
 }
 
-/* --- handle_one request --- */
+/* --- one request --- */
 
 static bool same_origin(const char *a, const char *b)
 {
-	char handle_one[300], other[300];
+	char one[300], other[300];
 
-	tw_hook_host(a, handle_one, sizeof handle_one);
+	tw_hook_host(a, one, sizeof one);
 	tw_hook_host(b, other, sizeof other);
-	return strcasecmp(handle_one, other) == 0;
+	return strcasecmp(one, other) == 0;
 }
 
 /* False: the server stops. */
