@@ -556,14 +556,13 @@ struct plain {
 
 static struct plain plain_of(const struct tw_builder *b, const struct track *t)
 {
-	const uint32_t max_sym = (1u << TW_RECORD_SYM_BITS) - 1;
 	int64_t from_ns = t->records.base_ns > 0 ? t->records.base_ns : 0;
 	int64_t end_ns = t->records.base_ns + (int64_t)TW_RECORD_SPAN;
 
 	if (end_ns > TW_MAX_NS)
 		end_ns = TW_MAX_NS;
 	return (struct plain){from_ns, end_ns > from_ns ? (uint64_t)(end_ns - from_ns) : 0,
-	        b->n_symbols < max_sym ? b->n_symbols : max_sym};
+	        b->n_symbols < TW_RECORD_MAX_SYM ? b->n_symbols : TW_RECORD_MAX_SYM};
 }
 
 static inline bool is_plain_time(const struct plain *p, int64_t ns)

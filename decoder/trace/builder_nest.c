@@ -309,13 +309,15 @@ static void report_order(
 {
 	uint64_t overlap;
 
-	if (t->any_order || (!t->unordered && n_cut))
+	if (t->any_order)
 		return;
-	/* of two calls with equal ends, the outer was written first */
-	overlap = t->unordered ? t->n : first_overlap(t, stack);
-	if (t->unordered)
+	if (t->unordered) {
 		tw_builder_repair(b, TW_REPAIR_order_restored, t->unordered_offset, t->n);
-	else if (overlap < t->n)
+		return;
+	}
+	/* of two calls with equal ends, the outer was written first */
+	overlap = n_cut ? t->n : first_overlap(t, stack);
+	if (overlap < t->n)
 		tw_builder_repair(b, TW_REPAIR_order_restored,
 		        tw_record_offset(&t->records.at[overlap]), t->n);
 }

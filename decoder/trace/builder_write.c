@@ -106,7 +106,7 @@ static bool number_methods(struct writer *w)
 	for (uint32_t i = 0; i < b->n_symbols; i++) {
 		struct symbol *s = &b->symbols[r[i].at];
 
-		w->b->indexes[r[i].at] = i;
+		b->indexes[r[i].at] = i;
 		w->n_methods += s->count > 0;
 		w->methods[i] = (struct tw_method_info){.has_id = s->has_id && !s->name.ptr,
 		        .id = s->id,
