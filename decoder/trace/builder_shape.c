@@ -37,6 +37,12 @@ struct part {                /* of a thread's output */
 	uint32_t nodes;
 };
 
+struct ahead {                     /* the next long thread, whose records the other thread moves */
+	const struct track *track; /* NULL: none */
+	uint64_t passed;           /* parts that were passed on with it */
+	struct nest nest;          /* set by the other thread */
+};
+
 struct tw_shaper {
 	const struct tw_builder *builder;
 	struct tw_trace_out *out;
@@ -51,9 +57,7 @@ struct tw_shaper {
 	bool freed; /* the records of a long thread: their memory suffices for what trees need */
 	_Atomic uint64_t added; /* number of records read for trees */
 	uint64_t clipped;
-	const struct track *ahead; /* the other thread moves its records; NULL: none */
-	uint64_t ahead_passed;     /* parts that were passed on when it was */
-	struct nest ahead_nest;    /* set by the other thread */
+	struct ahead ahead;
 	/* used to deliver a part: */
 	_Atomic uint64_t read; /* number of records read for chunks; approximate */
 	struct tw_buf payload;
@@ -132,7 +136,7 @@ static enum tw_status deliver(void *arg, uint32_t slot, struct tw_err *err)
 	enum tw_status st;
 
 	if (p->moved) {
-		tw_nest_move(&s->ahead_nest, p->moved);
+		tw_nest_move(&s->ahead.nest, p->moved);
 		return TW_OK;
 	}
 	st = p->chunks ? write_chunks(s, p, err) : TW_OK;
@@ -186,7 +190,7 @@ struct tw_shaper *tw_shaper_free(struct tw_shaper *s)
 		free_part(&s->parts[i]);
 	free_part(&s->taken);
 	free_part(&s->part);
-	tw_nest_close(&s->ahead_nest);
+	tw_nest_close(&s->ahead.nest);
 	tw_chunker_done(&s->chunker);
 	for (uint32_t i = 0; i < s->n_mips_ready; i++)
 		tw_chunker_done(&s->mips[i].chunker);
@@ -223,21 +227,20 @@ static enum tw_status move_ahead(struct tw_shaper *s, struct track *t, struct tw
 {
 	struct part part = {.moved = t};
 
-	s->ahead = t;
-	return pass_part(s, &part, &s->ahead_passed, err);
+	s->ahead.track = t;
+	return pass_part(s, &part, &s->ahead.passed, err);
 }
 
 enum tw_status tw_shaper_nest(struct tw_shaper *s, struct track *t, struct track *next,
         struct nest *ret, struct tw_err *err)
 {
-	const bool is_ahead = s->ahead == t;
+	const bool is_ahead = s->ahead.track == t;
 	enum tw_status st = TW_OK;
 
 	if (is_ahead) {
-		st = tw_relay_wait(s->relay, s->ahead_passed, err);
-		*ret = s->ahead_nest;
-		s->ahead_nest = (struct nest){0};
-		s->ahead = NULL;
+		st = tw_relay_wait(s->relay, s->ahead.passed, err);
+		*ret = s->ahead.nest;
+		s->ahead = (struct ahead){0};
 	}
 	if (st == TW_OK && next && is_long(s, next) && is_shared(s->builder))
 		st = move_ahead(s, next, err);
