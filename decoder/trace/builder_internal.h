@@ -194,11 +194,11 @@ struct track {
 	uint64_t n, cap;
 	uint64_t n_spilled;      /* the first of the n, in scratch */
 	struct spilled *spilled; /* NULL: none */
-	uint64_t *
-	        by_bits; /* once nested: number of records by tw_duration_bits; NULL: not counted */
+	/* once nested: number of records by tw_duration_bits; NULL: not counted */
+	uint64_t *by_bits;
 	int64_t first_ns, last_end_ns;
-	uint64_t first_offset,
-	        unordered_offset; /* of its first record; of the first record out of order */
+	uint64_t first_offset;     /* of its first record */
+	uint64_t unordered_offset; /* of the first record out of order */
 	enum tw_source source;
 	int64_t interval_ns;
 	bool unordered; /* ends were not rising: sort before nesting */
@@ -280,8 +280,8 @@ struct tw_builder {
 	struct note *notes;
 	uint32_t *by_time; /* numbers of notes, once tw_builder_sort_notes was called */
 	uint32_t n_notes, cap_notes;
-	uint32_t *
-	        first_state; /* by track - 1: its first note of a state + 1; NULL: there are none */
+	/* by track - 1: its first note of a state + 1; NULL: there are none */
+	uint32_t *first_state;
 	uint32_t *next_state; /* by such a note: the next one of its track + 1 */
 	const char **texts;   /* texts of notes by hash, as most repeat; NULL free */
 	uint32_t n_texts, cap_texts;

@@ -232,8 +232,8 @@ struct tw_change {
 	const char *target;        /* id or name of the changed object */
 	const struct tw_actor *by; /* NULL: the thread's actor */
 	struct {
-		const char *name,
-		        *text; /* never a secret; text NULL: omitted, name NULL: the end */
+		/* never a secret; text NULL: omitted, name NULL: the end */
+		const char *name, *text;
 	} facts[TW_CHANGE_FACTS];
 };
 /* Call in the transaction of the change. */

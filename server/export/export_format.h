@@ -100,8 +100,8 @@ struct tw_export {
 	struct tw_err failure; /* set by a format, which ends the export */
 	struct tw_follow follow;
 	struct tw_tree tree;
-	uint32_t *
-	        path; /* TW_WALK_NODES: the node at each depth, from 1 to that of the node itself */
+	/* TW_WALK_NODES: the node at each depth, from 1 to that of the node itself */
+	uint32_t *path;
 	struct tw_flame flame;
 	int64_t *flame_starts; /* per node: sum of the values to its left */
 	struct tw_export_totals totals;
