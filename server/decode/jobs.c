@@ -444,6 +444,11 @@ static bool claim_and_start(struct tw_jobs *j, int64_t now)
 	return tw_monotonic_ms() >= j->resume_ms; /* otherwise the server lacks a resource */
 }
 
+static bool has_child(const struct running *r)
+{
+	return r->used && r->ending == ENDING_NONE && r->step == STEP_CHILD;
+}
+
 static bool waits_for_storage(const struct running *r)
 {
 	return r->used && r->ending == ENDING_NONE &&
@@ -474,11 +479,6 @@ static void retry_endings(struct tw_jobs *j)
 		else if (r->used && r->ending != ENDING_NONE && tw_run_write_ending(j, r))
 			tw_run_release_slot(r);
 	}
-}
-
-static bool has_child(const struct running *r)
-{
-	return r->used && r->ending == ENDING_NONE && r->step == STEP_CHILD;
 }
 
 /* True also if the claim cannot be read.  A group is claimed while one of its traces is. */
@@ -553,12 +553,13 @@ static bool wait_for_events(struct tw_jobs *j, int timeout_ms)
 
 	fds[0] = (struct pollfd){.fd = j->wake_fd, .events = POLLIN};
 	for (unsigned i = 0; i < j->n_slots; i++) {
-		storing = storing || waits_for_storage(&j->slots[i]);
-		if (!j->slots[i].used || j->slots[i].ending != ENDING_NONE ||
-		        j->slots[i].step != STEP_CHILD)
+		struct running *r = &j->slots[i];
+
+		storing = storing || waits_for_storage(r);
+		if (!has_child(r))
 			continue;
-		of[n] = &j->slots[i];
-		fds[n++] = (struct pollfd){.fd = j->slots[i].child.pidfd, .events = POLLIN};
+		of[n] = r;
+		fds[n++] = (struct pollfd){.fd = r->child.pidfd, .events = POLLIN};
 	}
 	if (poll(fds, n, timeout_ms) > 0) {
 		if (fds[0].revents && read(j->wake_fd, &count, sizeof count) == sizeof count &&
@@ -592,7 +593,7 @@ static void drain(struct tw_jobs *j)
 
 		if (!r->used)
 			continue;
-		if (r->ending == ENDING_NONE && r->step == STEP_CHILD) {
+		if (has_child(r)) {
 			tw_child_kill(&r->child);
 			if (tw_child_collect(&r->child, &result, &end, &why) == TW_OK)
 				json_decref(result);
@@ -623,7 +624,6 @@ static int poll_ms(const struct tw_jobs *j, int64_t now)
 static void *dispatch(void *arg)
 {
 	struct tw_jobs *j = arg;
-
 	int64_t expire_ms = tw_monotonic_ms() + EXPIRE_LOST_MS;
 	const bool may_expire = tw_jobs_sweep(&j->parts, &j->stop);
 
