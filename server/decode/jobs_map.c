@@ -1,6 +1,6 @@
 /*
  * jobs_map.c - the compilers: threads that claim queued mappings, each with one limited child at a
- * time, and the limits passed to every child.
+ * time.
  *
  * A job ends as for traces (jobs.h): ready, failed with its reason, retried after a crash, or
  * postponed while the server lacks a resource. A compiler holds no lock while its child runs. It
@@ -62,8 +62,9 @@ struct tw_compilers {
 	struct tw_claims *claims; /* of the dispatcher */
 	pthread_mutex_t lock;     /* of the members below */
 	pthread_cond_t wake;
-	bool stop, woken;
-	int64_t stop_by_ms;         /* monotonic; children still running then are killed */
+	bool woken;
+	int64_t stop_by_ms; /* monotonic; children still running then are killed; INT64_MAX: the
+	                     * compilers do not stop */
 	pthread_mutex_t claim_lock; /* of the next member and of each[].holds */
 	bool claim_unknown;         /* the last claim failed, perhaps after it was committed */
 	unsigned n;
@@ -89,15 +90,19 @@ enum tw_status tw_jobs_open_output(const char *path, int *ret, struct tw_err *er
 
 /* --- one mapping --- */
 
-static bool is_stopping(struct tw_compilers *cs, int64_t *ret_by_ms)
+static int64_t stop_by_ms(struct tw_compilers *cs)
 {
-	bool stop;
+	int64_t ms;
 
 	(void)pthread_mutex_lock(&cs->lock);
-	stop = cs->stop;
-	*ret_by_ms = cs->stop_by_ms;
+	ms = cs->stop_by_ms;
 	(void)pthread_mutex_unlock(&cs->lock);
-	return stop;
+	return ms;
+}
+
+static bool is_stopping(struct tw_compilers *cs)
+{
+	return stop_by_ms(cs) != INT64_MAX;
 }
 
 static bool is_lost(const struct compiler *c)
@@ -117,12 +122,11 @@ static enum watched watch(struct compiler *c, struct tw_child *child)
 	struct pollfd p = {.fd = child->pidfd, .events = POLLIN};
 	int64_t check_ms = tw_monotonic_ms() + CHECK_MS;
 	enum watched how = ENDED;
-	int64_t by_ms;
 
 	while (how == ENDED && !child->killed && poll(&p, 1, POLL_MS) <= 0) {
 		const int64_t now = tw_monotonic_ms();
 
-		if (is_stopping(c->of, &by_ms) && now >= by_ms)
+		if (now >= stop_by_ms(c->of))
 			how = STOPPED;
 		else if (now >= check_ms && is_lost(c))
 			how = LOST;
@@ -141,7 +145,11 @@ static enum tw_status start_child(
 {
 	const struct tw_config *config = c->of->parts->config;
 	json_t *limits = tw_child_limits(config);
-	struct tw_child_task t = {NULL, -1, -1, &input, 1, config->worker_wall_s, true};
+	struct tw_child_task t = {.second = -1,
+	        .inputs = &input,
+	        .n_inputs = 1,
+	        .wall_s = config->worker_wall_s,
+	        .background = true};
 	json_t *task;
 	enum tw_status st;
 
@@ -322,38 +330,38 @@ static bool worth_a_retry(const struct outcome *o, enum tw_status st)
 	       (st == TW_DEADLINE && o->end.death == TW_DEATH_MEMORY);
 }
 
-static enum tw_status write_end(struct compiler *c, const struct outcome *o,
-        const struct tw_err *why, struct tw_blob_list *ret_unused, struct tw_err *err)
+/* The end of a job without an image, as in log and metrics. */
+enum end { END_RETRY, END_POSTPONED, END_FAILED, END_ABANDONED, END_STOPPED };
+static const char *const end_names[] = {"retry", "postponed", "failed", "abandoned", "stopped"};
+
+static enum end end_of(const struct compiler *c, const struct outcome *o, enum tw_status why)
+{
+	if (o->how != ENDED)
+		return o->how == LOST ? END_ABANDONED : END_STOPPED;
+	if (tw_run_is_environment(why, o->fault))
+		return END_POSTPONED;
+	return worth_a_retry(o, why) && c->job.attempts < c->of->parts->config->worker_attempts
+	               ? END_RETRY
+	               : END_FAILED;
+}
+
+static enum tw_status write_end(struct compiler *c, enum end end, const struct tw_err *why,
+        struct tw_blob_list *ret_unused, struct tw_err *err)
 {
 	struct tw_catalogue *catalogue = c->of->parts->catalogue;
 	struct tw_err reported = *why;
 
-	if (why->code == TW_DEADLINE) /* a deadline would be exceeded again: the client has to send
-	                                 the mapping again */
-		reported.code = TW_TOO_LARGE;
-	if (o->how == STOPPED) /* the claim is released with all others */
+	if (end == END_STOPPED) /* the claim is released with all others */
 		return TW_OK;
-	if (o->how == LOST) /* logs that the job was deleted */
-		return tw_catalogue_job_retry(catalogue, &c->job, err);
-	if (tw_run_is_environment(why->code, o->fault))
+	if (end == END_POSTPONED)
 		return tw_catalogue_job_wait(catalogue, &c->job, why, err);
-	if (worth_a_retry(o, why->code) && c->job.attempts < c->of->parts->config->worker_attempts)
+	if (end != END_FAILED) /* of an abandoned job: fails with the reason */
 		return tw_catalogue_job_retry(catalogue, &c->job, err);
+	/* a deadline would be exceeded again: the client has to send the mapping again */
+	if (why->code == TW_DEADLINE)
+		reported.code = TW_TOO_LARGE;
 	return tw_catalogue_mapping_failed(
 	        catalogue, &c->job, &c->sent, &reported, c->arena, ret_unused, err);
-}
-
-static const char *word_of(
-        const struct compiler *c, const struct outcome *o, const struct tw_err *why)
-{
-	if (o->how != ENDED)
-		return o->how == LOST ? "abandoned" : "stopped";
-	if (tw_run_is_environment(why->code, o->fault))
-		return "postponed";
-	return worth_a_retry(o, why->code) &&
-	                       c->job.attempts < c->of->parts->config->worker_attempts
-	               ? "retry"
-	               : "failed";
 }
 
 static void wait_ms(struct tw_compilers *cs, int64_t ms);
@@ -361,32 +369,32 @@ static void wait_ms(struct tw_compilers *cs, int64_t ms);
 /* If the result cannot be written it is written later; a restart finds the claim. */
 static void give_up(struct compiler *c, const struct outcome *o, const struct tw_err *why)
 {
-	const bool all = o->how == ENDED && tw_run_is_environment(why->code, o->fault);
 	struct tw_blob_list unused = {NULL, 0};
 	struct tw_err err;
-	int64_t by_ms;
-	enum tw_status st = write_end(c, o, why, &unused, &err);
+	enum end end = end_of(c, o, why->code);
+	enum tw_status st = write_end(c, end, why, &unused, &err);
 
-	while (st != TW_OK && st != TW_NOT_FOUND && st != TW_CONFLICT &&
-	        !is_stopping(c->of, &by_ms)) {
+	while (st != TW_OK && st != TW_NOT_FOUND && st != TW_CONFLICT && !is_stopping(c->of)) {
 		tw_log_err(TW_LOG_ERROR, "job_result_not_written", c->job.trace_id, &err);
 		wait_ms(c->of, CHECK_MS);
-		st = write_end(c, o, why, &unused, &err);
+		st = write_end(c, end, why, &unused, &err);
 	}
+	c->pause_ms = end != END_POSTPONED ? 0 : c->pause_ms ? 2 * c->pause_ms : PAUSE_LEAST_MS;
+	if (st == TW_NOT_FOUND || st == TW_CONFLICT)
+		end = END_ABANDONED;
 	tw_record_build(c->of->parts->recorder, c->job.project_id, c->sent.build_id);
-	log_end(c, st == TW_NOT_FOUND || st == TW_CONFLICT ? "abandoned" : word_of(c, o, why), why);
+	log_end(c, end_names[end], why);
 	tw_store_drop_blobs(c->of->parts->store_job, &unused);
-	c->pause_ms = !all ? 0 : c->pause_ms ? 2 * c->pause_ms : PAUSE_LEAST_MS;
 	if (c->pause_ms > PAUSE_MOST_MS)
 		c->pause_ms = PAUSE_MOST_MS;
 }
 
-static void mark_in_use(struct compiler *c, const struct tw_blob_list *unused)
+static void succeed(struct compiler *c, const struct tw_blob_list *unused)
 {
 	const struct tw_decode_parts *parts = c->of->parts;
 
 	c->pause_ms = 0;
-	tw_record_build(c->of->parts->recorder, c->job.project_id, c->sent.build_id);
+	tw_record_build(parts->recorder, c->job.project_id, c->sent.build_id);
 	log_end(c, "ready", NULL);
 	tw_store_drop_blobs(parts->store_job, unused);
 }
@@ -412,7 +420,7 @@ static void work(struct compiler *c)
 	(void)unlink(c->out);
 	json_decref(o.answer);
 	if (st == TW_OK && o.how == ENDED)
-		mark_in_use(c, &unused);
+		succeed(c, &unused);
 	else {
 		give_up(c, &o, &why);
 		tw_store_drop_blobs(parts->store_job, &unused);
@@ -426,7 +434,7 @@ static void work(struct compiler *c)
 static void wait_ms(struct tw_compilers *cs, int64_t ms)
 {
 	(void)pthread_mutex_lock(&cs->lock);
-	if (!cs->stop && !cs->woken)
+	if (cs->stop_by_ms == INT64_MAX && !cs->woken)
 		(void)tw_cond_wait_until(&cs->wake, &cs->lock, tw_monotonic_ms() + ms);
 	cs->woken = false;
 	(void)pthread_mutex_unlock(&cs->lock);
@@ -495,9 +503,8 @@ static bool claim(struct compiler *c)
 static void *run(void *arg)
 {
 	struct compiler *c = arg;
-	int64_t by_ms;
 
-	while (!is_stopping(c->of, &by_ms)) {
+	while (!is_stopping(c->of)) {
 		tw_arena_reset(c->arena);
 		if (claim(c)) {
 			work(c);
@@ -542,6 +549,7 @@ enum tw_status tw_compilers_start(const struct tw_decode_parts *parts, struct tw
 		return tw_oom(err);
 	cs->parts = parts;
 	cs->claims = claims;
+	cs->stop_by_ms = INT64_MAX;
 	(void)pthread_mutex_init(&cs->lock, NULL);
 	(void)pthread_mutex_init(&cs->claim_lock, NULL);
 	tw_cond_init(&cs->wake);
@@ -559,7 +567,6 @@ struct tw_compilers *tw_compilers_stop(struct tw_compilers *cs, unsigned drain_s
 	if (!cs)
 		return NULL;
 	(void)pthread_mutex_lock(&cs->lock);
-	cs->stop = true;
 	cs->stop_by_ms = tw_monotonic_ms() + (int64_t)drain_s * 1000;
 	(void)pthread_cond_broadcast(&cs->wake);
 	(void)pthread_mutex_unlock(&cs->lock);

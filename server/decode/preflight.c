@@ -89,7 +89,7 @@ static enum tw_status start(struct process *p, const struct tw_config *c, struct
 {
 	json_t *task = task_of(c);
 	int ends[2];
-	struct tw_child_task t = {task, -1, -1, NULL, 0, TIMEOUT_S, false};
+	struct tw_child_task t = {.task = task, .second = -1, .wall_s = TIMEOUT_S};
 	enum tw_status st;
 
 	if (!task)
