@@ -306,19 +306,21 @@ static enum tw_status run(struct tw_sources *s, int clone, const struct tw_sourc
 	uint64_t ms = q->ms > MOST_MS + LEAST_MS       ? MOST_MS
 	              : q->ms > (uint64_t)2 * LEAST_MS ? q->ms - LEAST_MS
 	                                               : LEAST_MS;
-	const struct tw_child_task t = {
-	        q->task, -1, -1, &clone, 1, (unsigned)(ms / 1000 + 2), false};
-	struct tw_child_task wired = t;
+	struct tw_child_task t = {.task = q->task,
+	        .second = -1,
+	        .inputs = &clone,
+	        .n_inputs = 1,
+	        .wall_s = (unsigned)(ms / 1000 + 2)};
 	struct tw_child child;
 	enum tw_status st;
 
 	(void)json_object_set_new(q->task, "kind", json_string("source"));
 	(void)json_object_set_new(q->task, "limits", limits_of(s->config));
 	(void)json_object_set_new(q->task, "ms", json_integer((json_int_t)ms));
-	wired.output = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	st = tw_child_start(&child, &wired, err);
-	if (wired.output >= 0)
-		(void)close(wired.output);
+	t.output = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	st = tw_child_start(&child, &t, err);
+	if (t.output >= 0)
+		(void)close(t.output);
 	if (st != TW_OK)
 		return st;
 	tw_child_wait(&child);
