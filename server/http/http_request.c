@@ -35,14 +35,12 @@ static bool is_text(const char *s, size_t len)
 	return true;
 }
 
-/* Decodes %xx (and + in queries) into a NUL-terminated copy; NULL if the bytes are not text. */
-static const char *decode(struct tw_arena *a, struct tw_str s, bool plus, bool *ret_nomem)
+/* Decodes %xx, and + as `plus`.  False: an escape is invalid. */
+static bool unescape(struct tw_str s, char plus, char *out, size_t *ret_n)
 {
-	char *out = tw_arena_alloc(a, s.len + 1, 1);
 	size_t n = 0;
 
-	*ret_nomem = !out;
-	for (size_t i = 0; out && i < s.len; i++) {
+	for (size_t i = 0; i < s.len; i++) {
 		char c = s.ptr[i];
 
 		if (c == '%') {
@@ -50,26 +48,33 @@ static const char *decode(struct tw_arena *a, struct tw_str s, bool plus, bool *
 			int low = s.len - i > 2 ? hex(s.ptr[i + 2]) : -1;
 
 			if (high < 0 || low < 0)
-				return NULL;
+				return false;
 			c = (char)(high << 4 | low);
 			i += 2;
-		} else if (c == '+' && plus) {
-			c = ' ';
+		} else if (c == '+') {
+			c = plus;
 		}
 		out[n++] = c;
 	}
-	if (!out || !is_text(out, n))
-		return NULL;
-	out[n] = '\0';
-	return out;
+	*ret_n = n;
+	return true;
 }
 
-static enum tw_status refuse(bool nomem, const char *what, struct tw_err *err)
+/* A decoded, NUL-terminated copy.  `what` names the text in an error. */
+static enum tw_status decode(struct tw_arena *a, struct tw_str s, char plus, const char *what,
+        const char **ret, struct tw_err *err)
 {
-	if (nomem)
+	char *out = tw_arena_alloc(a, s.len + 1, 1);
+	size_t n = 0;
+
+	if (!out)
 		return tw_oom(err);
-	return tw_fail(err, TW_BAD_REQUEST,
-	        "%s contains NUL, an invalid %% escape or invalid UTF-8", what);
+	if (!unescape(s, plus, out, &n) || !is_text(out, n))
+		return tw_fail(err, TW_BAD_REQUEST,
+		        "%s contains NUL, an invalid %% escape or invalid UTF-8", what);
+	out[n] = '\0';
+	*ret = out;
+	return TW_OK;
 }
 
 static enum tw_status parse_pieces(
@@ -81,13 +86,13 @@ static enum tw_status parse_pieces(
 	while (path.len) {
 		bool more = memchr(path.ptr, '/', path.len);
 		struct tw_str piece = tw_str_split(&path, '/');
-		bool nomem;
+		enum tw_status st;
 
 		if (t->n_pieces == TW_MAX_PIECES)
 			return tw_fail(err, TW_NOT_FOUND, "no such path");
-		t->pieces[t->n_pieces] = decode(a, piece, false, &nomem);
-		if (!t->pieces[t->n_pieces])
-			return refuse(nomem, "the path", err);
+		st = decode(a, piece, '+', "the path", &t->pieces[t->n_pieces], err);
+		if (st != TW_OK)
+			return st;
 		t->n_pieces++;
 		if (!more || path.len)
 			continue;
@@ -105,19 +110,18 @@ static enum tw_status parse_pairs(
 		struct tw_str value = tw_str_split(&query, '&');
 		struct tw_str name = tw_str_split(&value, '=');
 		struct tw_pair *pair = &t->pairs[t->n_pairs];
-		bool nomem;
+		enum tw_status st;
 
 		if (name.len == 0)
 			continue;
 		if (t->n_pairs == TW_MAX_PAIRS)
 			return tw_fail(
 			        err, TW_BAD_REQUEST, "more than %d query parameters", TW_MAX_PAIRS);
-		pair->name = decode(a, name, true, &nomem);
-		if (!pair->name)
-			return refuse(nomem, "a query parameter's name", err);
-		pair->value = decode(a, value, true, &nomem);
-		if (!pair->value)
-			return refuse(nomem, pair->name, err);
+		st = decode(a, name, ' ', "a query parameter's name", &pair->name, err);
+		if (st == TW_OK)
+			st = decode(a, value, ' ', pair->name, &pair->value, err);
+		if (st != TW_OK)
+			return st;
 		t->n_pairs++;
 	}
 	return TW_OK;
@@ -397,9 +401,9 @@ enum tw_status tw_req_find_route(struct tw_req *r, struct tw_err *err)
 	return tw_fail(err, TW_NO_METHOD, "this path supports %s, not %s", allow, r->method);
 }
 
-const char *const tw_orders[] = {"desc", "asc", NULL};
-
 /* --- values of parameters --- */
+
+const char *const tw_orders[] = {"desc", "asc", NULL};
 
 static bool parse_number(const char *text, int64_t *ret)
 {
