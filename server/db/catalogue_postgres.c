@@ -464,11 +464,29 @@ static void close_db(struct tw_db *db)
 	tw_mem_free(p);
 }
 
-static const struct tw_db_engine engine = {"postgresql", true, true, close_db, run, in_transaction,
-        changed, tw_postgres_fail, conflicts, tw_postgres_prepare, tw_postgres_drop,
-        tw_postgres_bind_text, tw_postgres_bind_int, tw_postgres_bind_bytes, tw_postgres_append,
-        tw_postgres_step, tw_postgres_reset, tw_postgres_oom, tw_postgres_int, tw_postgres_text,
-        tw_postgres_bytes};
+static const struct tw_db_engine engine = {
+        .name = "postgresql",
+        .has_clock = true,
+        .is_shared = true,
+        .close = close_db,
+        .run = run,
+        .in_transaction = in_transaction,
+        .changed = changed,
+        .fail = tw_postgres_fail,
+        .conflicts = conflicts,
+        .prepare = tw_postgres_prepare,
+        .drop = tw_postgres_drop,
+        .bind_text = tw_postgres_bind_text,
+        .bind_int = tw_postgres_bind_int,
+        .bind_bytes = tw_postgres_bind_bytes,
+        .append = tw_postgres_append,
+        .step = tw_postgres_step,
+        .reset = tw_postgres_reset,
+        .oom = tw_postgres_oom,
+        .to_int = tw_postgres_int,
+        .to_text = tw_postgres_text,
+        .to_bytes = tw_postgres_bytes,
+};
 
 /* Retries, as the session of a killed server may live on for a moment. */
 enum tw_status tw_postgres_hold(

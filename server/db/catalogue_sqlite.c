@@ -226,9 +226,26 @@ static bool oom(const struct tw_stmt *s)
 	return ((const struct sqlite_stmt *)s)->oom;
 }
 
-static const struct tw_db_engine engine = {"sqlite", false, false, close_db, run, in_transaction,
-        changed, fail, conflicts, prepare, drop, bind_text, bind_int, bind_bytes, NULL, step, reset,
-        oom, to_int, to_text, to_bytes};
+static const struct tw_db_engine engine = {
+        .name = "sqlite",
+        .close = close_db,
+        .run = run,
+        .in_transaction = in_transaction,
+        .changed = changed,
+        .fail = fail,
+        .conflicts = conflicts,
+        .prepare = prepare,
+        .drop = drop,
+        .bind_text = bind_text,
+        .bind_int = bind_int,
+        .bind_bytes = bind_bytes,
+        .step = step,
+        .reset = reset,
+        .oom = oom,
+        .to_int = to_int,
+        .to_text = to_text,
+        .to_bytes = to_bytes,
+};
 
 /* --- connections --- */
 
