@@ -113,8 +113,10 @@ static const struct tw_export_step program[] = {
 };
 
 const struct tw_export_format tw_export_chrome = {
-        .kind = {"chrome", ".trace.json", "application/json", false,
-                "every call as Chrome trace events"},
+        .kind = {.name = "chrome",
+                .suffix = ".trace.json",
+                .type = "application/json",
+                .summary = "every call as Chrome trace events"},
         .program = program,
         .state_bytes = sizeof(struct process),
         .metrics = 1 << TW_EXPORT_WALL,

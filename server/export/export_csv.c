@@ -66,8 +66,10 @@ static const struct tw_export_step program[] = {
 };
 
 const struct tw_export_format tw_export_csv = {
-        .kind = {"csv", ".methods.csv", "text/csv; charset=utf-8", false,
-                "totals per method as a table"},
+        .kind = {.name = "csv",
+                .suffix = ".methods.csv",
+                .type = "text/csv; charset=utf-8",
+                .summary = "totals per method as a table"},
         .program = program,
         .metrics = 1 << TW_EXPORT_WALL,
 };

@@ -39,8 +39,10 @@ static const struct tw_export_step program[] = {
 };
 
 const struct tw_export_format tw_export_d3 = {
-        .kind = {"d3", ".d3.json", "application/json", false,
-                "the merged flame graph as nested JSON"},
+        .kind = {.name = "d3",
+                .suffix = ".d3.json",
+                .type = "application/json",
+                .summary = "the merged flame graph as nested JSON"},
         .program = program,
         .flame_nodes = 20000,
         .metrics = 1 << TW_EXPORT_WALL | 1 << TW_EXPORT_COUNT,

@@ -344,8 +344,10 @@ static const struct tw_export_step program[] = {
 /* clang-format on */
 
 const struct tw_export_format tw_export_firefox = {
-        .kind = {"firefox", ".firefox.json", "application/json", false,
-                "a processed profile of the Firefox Profiler"},
+        .kind = {.name = "firefox",
+                .suffix = ".firefox.json",
+                .type = "application/json",
+                .summary = "a processed profile of the Firefox Profiler"},
         .program = program,
         .state_bytes = sizeof(struct columns),
         .metrics = 1 << TW_EXPORT_WALL,

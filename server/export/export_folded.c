@@ -49,8 +49,10 @@ static const struct tw_export_step program[] = {
 };
 
 const struct tw_export_format tw_export_folded = {
-        .kind = {"folded", ".folded.txt", "text/plain; charset=utf-8", false,
-                "folded stacks with wall time, CPU time or calls"},
+        .kind = {.name = "folded",
+                .suffix = ".folded.txt",
+                .type = "text/plain; charset=utf-8",
+                .summary = "folded stacks with wall time, CPU time or calls"},
         .program = program,
         .metrics = 1 << TW_EXPORT_WALL | 1 << TW_EXPORT_COUNT | 1 << TW_EXPORT_CPU,
 };

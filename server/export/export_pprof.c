@@ -215,8 +215,11 @@ static const struct tw_export_step program[] = {
 };
 
 const struct tw_export_format tw_export_pprof = {
-        .kind = {"pprof", ".pb.gz", "application/octet-stream", true,
-                "a pprof profile: wall time, calls and CPU time of each stack"},
+        .kind = {.name = "pprof",
+                .suffix = ".pb.gz",
+                .type = "application/octet-stream",
+                .packed = true,
+                .summary = "a pprof profile: wall time, calls and CPU time of each stack"},
         .program = program,
         .state_bytes = sizeof(struct profile),
         .metrics = 1 << TW_EXPORT_WALL,

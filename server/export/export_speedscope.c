@@ -87,8 +87,10 @@ static const struct tw_export_step program[] = {
 };
 
 const struct tw_export_format tw_export_speedscope = {
-        .kind = {"speedscope", ".speedscope.json", "application/json", false,
-                "every call in time order, for speedscope"},
+        .kind = {.name = "speedscope",
+                .suffix = ".speedscope.json",
+                .type = "application/json",
+                .summary = "every call in time order, for speedscope"},
         .program = program,
         .metrics = 1 << TW_EXPORT_WALL,
 };

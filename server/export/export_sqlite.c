@@ -476,8 +476,11 @@ static const struct tw_export_step program[] = {
 };
 
 const struct tw_export_format tw_export_sqlite = {
-        .kind = {"sqlite", ".sqlite", "application/vnd.sqlite3", false,
-                "SQLite database of calls, threads, methods and events", .needs_file = true},
+        .kind = {.name = "sqlite",
+                .suffix = ".sqlite",
+                .type = "application/vnd.sqlite3",
+                .summary = "SQLite database of calls, threads, methods and events",
+                .needs_file = true},
         .program = program,
         .done = done,
         .state_bytes = sizeof(struct state),

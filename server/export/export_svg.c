@@ -231,8 +231,10 @@ static const struct tw_export_step program[] = {
 };
 
 const struct tw_export_format tw_export_svg = {
-        .kind = {"svg", ".svg", "image/svg+xml", false,
-                "the merged flame graph as a standalone picture"},
+        .kind = {.name = "svg",
+                .suffix = ".svg",
+                .type = "image/svg+xml",
+                .summary = "the merged flame graph as a standalone picture"},
         .program = program,
         .flame_nodes = 4000,
         .metrics = 1 << TW_EXPORT_WALL | 1 << TW_EXPORT_COUNT,
