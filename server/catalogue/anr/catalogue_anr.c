@@ -342,8 +342,10 @@ enum tw_status tw_catalogue_anr_exemplars(struct tw_catalogue *c, const char *pr
 	if (!all)
 		return tw_anr_fail_too_large(err);
 	for (int there = 1; st == TW_OK && there >= 0 && n < TW_ANR_EXEMPLARS; there--) {
-		struct tw_cat_list list = {
-		        a, TW_ANR_EXEMPLARS - n, sizeof *all, NULL, NULL, 0, &exemplar_fields};
+		struct tw_cat_list list = {.arena = a,
+		        .limit = TW_ANR_EXEMPLARS - n,
+		        .row_bytes = sizeof *all,
+		        .fields = &exemplar_fields};
 
 		st = tw_cat_list(c, &list, err, sql[there], /* anr_trace_of_key, primary keys */
 		        TW_ANR_TYPES "tii", TW_ANR_ARGS(project_id, f), key,

@@ -279,13 +279,15 @@ enum tw_status tw_catalogue_anr_expire(
         struct tw_catalogue *c, int64_t day, bool *ret_more, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(1 << 20);
-	struct tw_cat_list list = {
-	        a, EXPIRED_AT_ONCE, sizeof(struct old), NULL, NULL, 0, &old_fields};
+	struct tw_cat_list list = {.arena = a,
+	        .limit = EXPIRED_AT_ONCE,
+	        .row_bytes = sizeof(struct old),
+	        .fields = &old_fields};
 	bool days = false;
 	enum tw_status st = a ? tw_cat_anr_rollup_expire(c, day, a, &days, err) : tw_oom(err);
 
-	if (st == TW_OK && !days) /* rollups first, so that reports need not be subtracted one by
-	                           * one */
+	/* rollups first, so that reports need not be subtracted one by one */
+	if (st == TW_OK && !days)
 		st = tw_cat_list(c, &list, err, /* anr_trace_by_age */
 		        "SELECT {columns} FROM anr_trace WHERE day<? LIMIT ?", "ii", day,
 		        (int64_t)EXPIRED_AT_ONCE);

@@ -498,7 +498,8 @@ enum tw_status tw_cat_anr_rollup_expire(
         struct tw_catalogue *c, int64_t day, struct tw_arena *a, bool *ret_more, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	struct tw_cat_list list = {a, 1, sizeof(struct old_day), NULL, NULL, 0, &old_fields};
+	struct tw_cat_list list = {
+	        .arena = a, .limit = 1, .row_bytes = sizeof(struct old_day), .fields = &old_fields};
 	const struct old_day *old;
 	enum tw_status st = tw_cat_list(c, &list, err, /* anr_day_by_age */
 	        "SELECT {columns} FROM anr_day WHERE day<? LIMIT 1", "i", day);

@@ -23,8 +23,11 @@ static bool read_row(const struct tw_cat_query *q, struct tw_arena *a, void *ret
 static enum tw_status todo_of(struct tw_catalogue *c, const struct todo *t, struct tw_arena *a,
         struct tw_cat_list *ret, struct tw_err *err)
 {
-	*ret = (struct tw_cat_list){
-	        a, t->limit, sizeof(struct tw_trace_row), read_row, NULL, 0, &tw_trace_fields};
+	*ret = (struct tw_cat_list){.arena = a,
+	        .limit = t->limit,
+	        .row_bytes = sizeof(struct tw_trace_row),
+	        .read = read_row,
+	        .fields = &tw_trace_fields};
 	return tw_cat_list(c, ret, err, /* trace_stage_findings, or trace_stage */
 	        "SELECT " TW_CAT_TRACE_COLUMNS " FROM trace WHERE project_id=?1 AND " TW_EITHER(
 	                "state=2 AND rollup_state=1 AND detected BETWEEN ?2 AND ?3",

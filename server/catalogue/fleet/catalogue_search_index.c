@@ -44,20 +44,20 @@ enum tw_status tw_catalogue_index_loose(struct tw_catalogue *c, const struct tw_
         uint32_t limit, struct tw_arena *a, struct tw_index_row **ret, size_t *ret_n,
         struct tw_err *err)
 {
-	struct tw_cat_list list = {a, limit, sizeof **ret, read_row, NULL, 0};
-	enum tw_status st = tw_cat_list(c, &list, err, /* primary key */
+	return tw_cat_list(c,
+	        &(struct tw_cat_list){.arena = a,
+	                .limit = limit,
+	                .row_bytes = sizeof **ret,
+	                .read = read_row,
+	                .ret = ret,
+	                .ret_n = ret_n},
+	        err, /* primary key */
 	        "SELECT pack, data FROM rollup_post WHERE project_id=?1 AND cell_id=?2 AND"
 	        " slot=?3 AND pack IN (SELECT pack FROM (SELECT pack, sum(length(data)) OVER"
 	        " (ORDER BY pack) AS upto FROM rollup_post WHERE project_id=?1 AND cell_id=?2"
 	        " AND slot=?3 LIMIT ?4) of_cell WHERE upto<=?5) ORDER BY pack",
 	        "tiiii", of->project_id, of->cell_id, (int64_t)TW_INDEX_ONE, (int64_t)limit,
 	        (int64_t)TW_INDEX_PACK_BYTES);
-
-	if (st == TW_OK) {
-		*ret = list.rows;
-		*ret_n = list.n;
-	}
-	return st;
 }
 
 static enum tw_status take_loose(struct tw_db *db, const struct tw_rollup_due *of,

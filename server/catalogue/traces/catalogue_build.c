@@ -414,7 +414,8 @@ enum tw_status tw_catalogue_commit_set(struct tw_catalogue *c, const char *proje
 enum tw_status tw_catalogue_commit_of(struct tw_catalogue *c, const char *project_id,
         const struct tw_release *of, struct tw_arena *a, const char **ret, struct tw_err *err)
 {
-	struct tw_cat_list l = {a, 2, sizeof *ret, NULL, NULL, 0, &tw_text_fields};
+	struct tw_cat_list l = {
+	        .arena = a, .limit = 2, .row_bytes = sizeof *ret, .fields = &tw_text_fields};
 	enum tw_status st;
 
 	if (*of->build_id)

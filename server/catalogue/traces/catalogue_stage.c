@@ -179,8 +179,10 @@ enum tw_status tw_catalogue_stage_resume(struct tw_catalogue *c, const struct tw
 {
 	struct tw_db *w = NULL;
 	struct tw_arena *a = tw_arena_new(1 << 20);
-	struct tw_cat_list list = {
-	        a, RESUMED_AT_ONCE, sizeof(struct tw_named_trace), NULL, NULL, 0, &trace_fields};
+	struct tw_cat_list list = {.arena = a,
+	        .limit = RESUMED_AT_ONCE,
+	        .row_bytes = sizeof(struct tw_named_trace),
+	        .fields = &trace_fields};
 	enum tw_status st =
 	        a ? tw_cat_list(c, &list, err, /* postponed_by_time */
 	                    "SELECT project_id, trace_id, '', '' FROM postponed WHERE stage=?1 AND"
