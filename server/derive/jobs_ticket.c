@@ -397,8 +397,7 @@ static void comment_regression(struct work *w, struct tw_text_links *links)
 static void comment_group(struct work *w, struct tw_text_links *links)
 {
 	const int64_t today = tw_unix_ms() / TW_DAY_MS;
-	const struct tw_rollup_filter f = {
-	        "", "", "", "", "", "", "", today - GROUP_DAYS + 1, today + 1};
+	const struct tw_rollup_filter f = tw_rollup_days(today - GROUP_DAYS + 1, today + 1);
 	char url[TW_TEXT_URL_BYTES];
 	struct tw_anr_group group;
 

@@ -331,7 +331,7 @@ enum tw_status tw_api_issue_group(struct tw_req *r, enum tw_tracker tracker, tw_
         void *arg, struct tw_err *err)
 {
 	const int64_t today = tw_unix_ms() / TW_DAY_MS;
-	const struct tw_rollup_filter all = {"", "", "", "", "", "", "", today - ANR_DAYS, today};
+	const struct tw_rollup_filter all = tw_rollup_days(today - ANR_DAYS, today);
 	const char *key = tw_req_path(r, "key");
 	struct tw_anr_group group;
 	struct tw_anr_exemplar *traces = NULL;

@@ -218,8 +218,7 @@ static enum tw_status find_builds(struct search *s, json_t *out, struct tw_err *
 static enum tw_status find_anrs(struct search *s, json_t *out, struct tw_err *err)
 {
 	const int64_t today = tw_unix_ms() / TW_DAY_MS;
-	const struct tw_rollup_filter f = {
-	        "", "", "", "", "", "", "", today - ANR_DAYS + 1, today + 1};
+	const struct tw_rollup_filter f = tw_rollup_days(today - ANR_DAYS + 1, today + 1);
 	struct matches matches = {.limit = s->methods.limit};
 	struct tw_anr_group *rows = NULL;
 	size_t n = 0;

@@ -120,6 +120,11 @@ struct tw_rollup_filter { /* "": any */
 	const char *label; /* "": the cells of all traces; "key": all values of that label */
 	int64_t first_day, last_day;
 };
+/* The cells of all traces of these days. */
+static inline struct tw_rollup_filter tw_rollup_days(int64_t first_day, int64_t last_day)
+{
+	return (struct tw_rollup_filter){"", "", "", "", "", "", "", first_day, last_day};
+}
 enum { TW_ROLLUP_CELLS_READ = 50000 };
 /* A flag among the metrics: the caller does not distinguish scenarios, device classes and systems,
  * so of the cells that differ only in these, one may get the merged parts and the others none. */

@@ -531,7 +531,7 @@ static enum tw_status detect(struct tw_fleet_store *store, const struct tw_regre
 	        .deadline = &of->deadline,
 	        .turn = of->turn,
 	        .sums = ret};
-	struct tw_rollup_filter days = {"", "", "", "", "", "", "", 0, of->today};
+	struct tw_rollup_filter days = tw_rollup_days(0, of->today);
 	enum tw_status st;
 
 	*ret = (struct tw_regress_detected){0};

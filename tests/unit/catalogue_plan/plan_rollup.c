@@ -100,7 +100,7 @@ void plan_use_rollups(struct tw_catalogue *c, const char *dir, const char *proje
 	const struct tw_rollup_dims cell = {20000, "a", "1", "b", "", "s", "low", "14", ""};
 	const struct tw_rollup_naming method = {7, "b", "", "#1", "unknown:1", "", false};
 	const struct tw_rollup_fact fact = {7, 1, 5, 5, 5, -1, 0};
-	const struct tw_rollup_filter any = {"", "", "", "", "", "", "", 20000, 20000};
+	const struct tw_rollup_filter any = tw_rollup_days(20000, 20000);
 	struct tw_str head, parts[TW_ROLLUP_METRICS] = {{0}};
 	const struct tw_rollup_names given = {project, &method, 1, 20000, {"", ""}};
 	struct tw_rollup_reading f = {project, id, &cell, 1, 5, {0}, {0}, {"x", 1}};

@@ -424,7 +424,7 @@ static void check_threads(struct session *s)
 static void test_threads(void **state)
 {
 	struct session *s = session_of(state);
-	const struct tw_rollup_filter all = {"", "", "", "", "", "", "", 0, 0};
+	const struct tw_rollup_filter all = tw_rollup_days(0, 0);
 	struct tw_fleet_query query = ask_of(s, &all, 0);
 	struct read r;
 
