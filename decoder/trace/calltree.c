@@ -505,6 +505,16 @@ enum tw_status tw_tree_builder_enter(struct tw_tree_builder *b, const struct tw_
 	return b->status;
 }
 
+enum tw_status tw_tree_builder_add_time(
+        struct tw_tree_builder *b, const struct tw_slice *s, int64_t ns)
+{
+	const uint32_t node = b->status == TW_OK ? enter(b, s->depth, s->method) : 0;
+
+	if (node)
+		b->nodes[node].total_ns = tw_sum_ns(b->nodes[node].total_ns, ns);
+	return b->status;
+}
+
 /* A caller is created before its callees, so one pass finds the node for each; 0 for those that do
  * not fit. */
 static void add_all_grown(

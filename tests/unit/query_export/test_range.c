@@ -15,7 +15,7 @@
 #include "decoder/trace/builder.h"
 #include "server/base/clock.h"
 #include "server/base/thread/parallel.h"
-#include "server/query/query_slices.h"
+#include "server/query/query_outside.h"
 #include "tests/fixtures/event_log.h"
 #include "tests/fixtures/trace_fixture.h"
 #include "tests/unit/unit.h"
@@ -26,7 +26,7 @@ struct world {
 	struct tw_arena *arena;
 };
 
-enum kind { WITH_CPU, WITHOUT_ENDS, CLIPPED, KINDS, PATHS_MISSING = KINDS, REPEATED };
+enum kind { WITH_CPU, WITHOUT_ENDS, CLIPPED, KINDS, PATHS_MISSING = KINDS, REPEATED, FEW_PATHS };
 
 /* Every third call has no CPU time. */
 static void give_cpu(struct model *m)
@@ -62,6 +62,16 @@ static void repeat(struct model *m)
 			m->records[i].sym = m->records[0].sym;
 }
 
+/* Paths of three methods. */
+static void limit_methods(struct model *m)
+{
+	const uint32_t syms[] = {m->records[0].sym, m->records[1].sym, m->records[2].sym};
+	uint64_t r = 3;
+
+	for (size_t i = 0; i < m->n_records; i++)
+		m->records[i].sym = syms[(test_random(&r) >> 9) % 3];
+}
+
 /* Two threads, the second half as large: of three chunks and of two. */
 static void open_world(struct world *w, enum kind kind, uint32_t per_thread)
 {
@@ -69,6 +79,7 @@ static void open_world(struct world *w, enum kind kind, uint32_t per_thread)
 	struct tw_limits limits = tw_limits_default();
 	struct tw_builder *b;
 
+	shape.max_depth = kind == FEW_PATHS ? 6 : shape.max_depth;
 	model_make(&w->model, &shape);
 	if (kind == REPEATED)
 		repeat(&w->model);
@@ -78,6 +89,8 @@ static void open_world(struct world *w, enum kind kind, uint32_t per_thread)
 		lose_ends(&w->model);
 	if (kind == CLIPPED)
 		limits.max_depth = 9;
+	if (kind == FEW_PATHS)
+		limit_methods(&w->model);
 	if (kind == PATHS_MISSING)
 		limits.max_tree_nodes = 1;
 	b = tw_builder_new(&limits);
@@ -363,6 +376,143 @@ static void test_graph_of_range(void **state)
 		}
 		close_world(&w);
 	}
+}
+
+/* Sorted, and without what a tree of sums lacks. */
+static struct tw_tree only_sums(struct world *w, const struct tw_tree *t)
+{
+	struct tw_tree_builder *b = tw_tree_builder_new(UINT32_MAX);
+	struct tw_tree sorted;
+
+	assert_int_equal(tw_tree_builder_add_tree(b, t), TW_OK);
+	assert_int_equal(tw_tree_builder_finish(b, w->arena, &sorted), TW_OK);
+	tw_tree_builder_free(b);
+	for (uint32_t i = 0; i < sorted.n; i++) {
+		sorted.nodes[i].max_ns = 0;
+		sorted.nodes[i].cpu_ns = -1;
+	}
+	return sorted;
+}
+
+/* The stored tree of a thread without what is outside of the range. */
+static struct tw_tree without_outside(
+        struct world *w, uint32_t thread_id, const struct tw_selection *sel)
+{
+	struct tw_tree_builder *outside = tw_tree_builder_new(UINT32_MAX);
+	const struct tw_chunk_row *rows;
+	struct tw_chunk c;
+	struct tw_tree t;
+	uint32_t n;
+
+	tw_chunk_init(&c);
+	assert_int_equal(tw_trace_file_tree(w->f.file, thread_id, w->arena, &t, NULL), TW_OK);
+	assert_int_equal(tw_trace_file_chunks(w->f.file, thread_id, &rows, &n, NULL), TW_OK);
+	for (uint32_t i = 0; i < n && rows[i].info.level == 0; i++) {
+		assert_int_equal(tw_trace_file_chunk(w->f.file, &rows[i], &c, NULL), TW_OK);
+		assert_int_equal(tw_outside_add(outside, sel, &c), TW_OK);
+	}
+	assert_int_equal(tw_tree_builder_link(outside), TW_OK);
+	assert_int_equal(tw_outside_subtract(&t, outside, NULL), TW_OK);
+	tw_tree_builder_free(outside);
+	tw_chunk_done(&c);
+	return t;
+}
+
+static void check_outside(struct world *w, int64_t from, int64_t to)
+{
+	const struct tw_selection sel = {
+	        .all_threads = true, .ranged = true, .from_ns = from, .to_ns = to};
+	const struct tw_forest scanned = plain_scan(w, &sel);
+	struct tw_tree wanted[2];
+	struct tw_tree trees[2];
+	const struct tw_forest want = {wanted, scanned.n};
+	const struct tw_forest got = {trees, 2};
+	struct tw_tree t;
+
+	for (uint32_t i = 0; i < scanned.n; i++)
+		wanted[i] = only_sums(w, &scanned.trees[i]);
+	for (uint32_t i = 0; i < 2; i++) {
+		t = without_outside(w, i + 1, &sel);
+		for (uint32_t k = 1; k < t.n; k++) {
+			assert_int_equal(t.nodes[k].depth, t.nodes[t.nodes[k].parent].depth + 1);
+			assert_in_range(
+			        t.nodes[k].subtree, 1, t.nodes[t.nodes[k].parent].subtree - 1);
+		}
+		trees[i] = only_sums(w, &t);
+		assert_int_equal(t.nodes[0].total_ns, trees[i].nodes[0].total_ns);
+	}
+	check_same(&got, &want);
+	tw_arena_reset(w->arena);
+}
+
+static void test_outside(void **state)
+{
+	static const enum kind kinds[] = {WITH_CPU, WITHOUT_ENDS, CLIPPED, FEW_PATHS};
+
+	(void)state;
+	for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
+		struct world w;
+		uint64_t r = 9;
+
+		open_world(&w, kinds[kind], 3000);
+		check_outside(&w, 0, INT64_MAX);
+		check_outside(&w, INT64_MAX - 1, INT64_MAX);
+		for (int i = 0; i < 100; i++) {
+			int64_t a = some_edge(&w, &r);
+			int64_t b = i % 2 ? some_edge(&w, &r) : a + i / 2;
+
+			check_outside(&w, a < b ? a : b, (a < b ? b : a) + 1);
+		}
+		close_world(&w);
+	}
+}
+
+/* Ends of the range at the begin of a chunk. */
+static void test_outside_of_chunks(void **state)
+{
+	const struct tw_chunk_row *rows;
+	struct world w;
+	uint32_t n;
+
+	(void)state;
+	open_world(&w, WITH_CPU, 140000);
+	assert_int_equal(tw_trace_file_chunks(w.f.file, 1, &rows, &n, NULL), TW_OK);
+	for (int64_t i = 0; i < 3; i++) {
+		const int64_t first = rows[1].info.start_ns + i - 1;
+		const int64_t second = rows[2].info.start_ns + i - 1;
+
+		check_outside(&w, first, second);
+		check_outside(&w, rows[i].info.end_ns, INT64_MAX);
+		check_outside(&w, 0, rows[i].info.end_ns);
+	}
+	close_world(&w);
+}
+
+/* A stored tree that lacks calls of its thread. */
+static void test_outside_of_another_tree(void **state)
+{
+	struct tw_tree_builder *outside = tw_tree_builder_new(UINT32_MAX);
+	struct tw_tree_node nodes[2] = {{.method = TW_NO_METHOD, .subtree = 2, .total_ns = 9},
+	        {.method = 3, .subtree = 1, .depth = 1, .count = 1, .total_ns = 9, .self_ns = 9}};
+	struct tw_slice s = {.dur_ns = 9, .method = 3, .cpu_ns = -1};
+	struct tw_tree t = {nodes, 2};
+
+	(void)state;
+	assert_int_equal(tw_tree_builder_add(outside, &s, 1), TW_OK);
+	assert_int_equal(tw_tree_builder_link(outside), TW_OK);
+	nodes[1].method = 2;
+	assert_int_equal(tw_outside_subtract(&t, outside, NULL), TW_CORRUPT);
+	nodes[1].method = 3;
+	nodes[1].count = 0;
+	assert_int_equal(tw_outside_subtract(&t, outside, NULL), TW_CORRUPT);
+	nodes[1].count = 1;
+	nodes[1].total_ns = 8;
+	assert_int_equal(tw_outside_subtract(&t, outside, NULL), TW_CORRUPT);
+	nodes[1].total_ns = 9;
+	nodes[0].total_ns = 9;
+	assert_int_equal(tw_outside_subtract(&t, outside, NULL), TW_OK);
+	assert_int_equal(t.n, 1);
+	tw_tree_builder_free(outside);
 }
 
 /* Large graphs are the same, however many threads open their nodes. Many nodes have the same number
@@ -759,6 +909,9 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole),
         cmocka_unit_test(test_stored),
         cmocka_unit_test(test_graph_of_range),
+        cmocka_unit_test(test_outside),
+        cmocka_unit_test(test_outside_of_chunks),
+        cmocka_unit_test(test_outside_of_another_tree),
         cmocka_unit_test(test_graphs),
         cmocka_unit_test(test_thread),
         cmocka_unit_test(test_chunks_ahead),
