@@ -311,7 +311,8 @@ static enum tw_status make_flame(struct tw_export *x, struct tw_err *err)
 {
 	const struct tw_flame_query q = {.view = x->q.view,
 	        .metric = x->q.metric == TW_EXPORT_COUNT ? TW_METRIC_COUNT : TW_METRIC_WALL,
-	        .max_nodes = x->q.max_nodes ? x->q.max_nodes : x->format->flame_nodes};
+	        .max_nodes = x->q.max_nodes ? x->q.max_nodes : x->format->flame_nodes,
+	        .no_longest = true};
 	enum tw_status st;
 
 	if (!x->format->flame_nodes)

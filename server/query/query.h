@@ -112,6 +112,7 @@ struct tw_flame_query {
 	uint32_t skip;
 	const struct tw_reshape *steps; /* tw_query_graph applies them first */
 	size_t n_steps;
+	bool no_longest; /* tw_query_graph sets max_ns to 0, which takes less time for a range */
 };
 
 /* TW_NOT_FOUND if the root path does not exist. */

@@ -779,12 +779,23 @@ static enum tw_status from_summary(struct tw_trace_file *f, const struct tw_flam
 	return st == TW_OK ? tw_query_flame_of_summary(&c, q, deadline, a, ret, err) : st;
 }
 
+/* Whether the graph needs neither longest calls nor CPU times. */
+static bool needs_sums_only(const struct tw_trace_file *f, const struct tw_flame_query *q)
+{
+	return q->no_longest && (q->metric == TW_METRIC_WALL || q->metric == TW_METRIC_COUNT ||
+	                                !tw_trace_file_info(f)->has_cpu);
+}
+
 /* The graph of a range shows few nodes of its trees, which therefore remain as they are built. */
 static enum tw_status graph_of_range(struct tw_trace_file *f, const struct tw_selection *sel,
         const struct tw_flame_query *q, const struct tw_deadline *deadline, struct tw_arena *a,
         struct tw_flame *ret, struct tw_err *err)
 {
-	const struct tw_range_scan scan = {.file = f, .sel = sel, .deadline = deadline, .arena = a};
+	const struct tw_range_scan scan = {.file = f,
+	        .sel = sel,
+	        .deadline = deadline,
+	        .arena = a,
+	        .sums_only = needs_sums_only(f, q)};
 	struct tw_grown_forest trees;
 	struct flame_input w = {.summary = NULL};
 	bool partial = false;
@@ -800,25 +811,18 @@ static enum tw_status graph_of_range(struct tw_trace_file *f, const struct tw_se
 	return st;
 }
 
-enum tw_status tw_query_graph(struct tw_trace_file *f, const struct tw_selection *sel,
+static enum tw_status graph_of_trees(struct tw_trace_file *f, const struct tw_selection *sel,
         const struct tw_flame_query *q, const struct tw_deadline *deadline, struct tw_arena *a,
         struct tw_flame *ret, struct tw_err *err)
 {
+	const struct tw_range_scan scan = {
+	        .file = f, .sel = sel, .deadline = deadline, .arena = a, .sums_only = true};
 	struct tw_forest forest;
 	bool partial = false;
-	enum tw_status st = tw_selection_check(f, sel, err);
+	enum tw_status st = sel->ranged && needs_sums_only(f, q)
+	                            ? tw_range_trees(&scan, &forest, &partial, err)
+	                            : tw_query_forest(f, sel, deadline, a, &forest, &partial, err);
 
-	if (st == TW_OK && is_complete(f, sel) && q->n_steps == 0) {
-		st = from_summary(f, q, deadline, a, ret, err);
-		if (st != TW_NOT_FOUND)
-			return st;
-		st = TW_OK;
-	}
-	if (st == TW_OK && sel->ranged && q->view == TW_TOP_DOWN && q->metric == TW_METRIC_WALL &&
-	        q->n_steps == 0)
-		return graph_of_range(f, sel, q, deadline, a, ret, err);
-	if (st == TW_OK)
-		st = tw_query_forest(f, sel, deadline, a, &forest, &partial, err);
 	if (st == TW_OK && q->n_steps) {
 		const struct tw_forest whole = forest;
 
@@ -830,5 +834,25 @@ enum tw_status tw_query_graph(struct tw_trace_file *f, const struct tw_selection
 		st = tw_query_flame(&forest, q, deadline, a, ret, err);
 	if (st == TW_OK)
 		ret->partial |= partial;
+	return st;
+}
+
+enum tw_status tw_query_graph(struct tw_trace_file *f, const struct tw_selection *sel,
+        const struct tw_flame_query *q, const struct tw_deadline *deadline, struct tw_arena *a,
+        struct tw_flame *ret, struct tw_err *err)
+{
+	enum tw_status st = tw_selection_check(f, sel, err);
+
+	if (st != TW_OK)
+		return st;
+	st = is_complete(f, sel) && q->n_steps == 0 ? from_summary(f, q, deadline, a, ret, err)
+	                                            : TW_NOT_FOUND;
+	if (st == TW_NOT_FOUND && sel->ranged && q->view == TW_TOP_DOWN &&
+	        q->metric == TW_METRIC_WALL && q->n_steps == 0)
+		st = graph_of_range(f, sel, q, deadline, a, ret, err);
+	else if (st == TW_NOT_FOUND)
+		st = graph_of_trees(f, sel, q, deadline, a, ret, err);
+	for (uint32_t i = 0; st == TW_OK && q->no_longest && i < ret->n; i++)
+		ret->nodes[i].max_ns = 0;
 	return st;
 }

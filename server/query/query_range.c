@@ -17,7 +17,9 @@
  * A graph that shows few of the nodes reads the trees in their builders, linked instead of sorted.
  *
  * If the range contains the complete thread, or no range is selected, the lane has one part: its
- * tree is read from the file.
+ * tree is read from the file.  If the range is most of a thread, and the longest calls are not
+ * needed, the parts build what is outside of it, and one more part reads the stored tree
+ * (query_outside.h).
  *
  * The file and the arena may be used by one thread at a time, so a lock protects reading a chunk's
  * stored bytes and allocating a finished tree.
@@ -34,14 +36,18 @@
 
 #include "decoder/trace/running.h"
 #include "server/base/thread/parallel.h"
+#include "server/query/query_outside.h"
 
 /* Space for the tree of a thread with more calls is made before it is built. */
 enum { FEW_CALLS = 1 << 12 };
+/* A stored tree of so many nodes takes about as long to read as a chunk. */
+enum { NODES_PER_CHUNK = 1 << 15 };
 
 struct lane {
 	uint32_t thread_id;
 	const struct tw_chunk_row *rows; /* NULL: the tree is read as stored */
 	uint32_t n;                      /* chunks; for a stored tree, only orders the work */
+	bool outside;                    /* the parts build the tree of what is outside */
 	uint64_t nodes;                  /* the tree has hardly more; 0: few or unknown */
 	uint32_t first_part, n_parts;
 	_Atomic uint32_t left; /* parts that are not done */
@@ -52,9 +58,11 @@ struct lane {
 
 struct part {
 	struct lane *lane;
-	uint32_t first, end; /* of the lane's chunks */
+	uint32_t first, end; /* of the lane's chunks; for a stored tree, their difference only
+	                      * orders the work */
 	struct tw_tree_builder *tree;
-	bool complete; /* scanned completely */
+	bool stored;   /* reads the stored tree, in addition to the other parts */
+	bool complete; /* read completely */
 };
 
 struct scan {
@@ -173,23 +181,33 @@ static enum tw_status account(struct scan *s, uint64_t grown, struct tw_err *err
 	return fits ? TW_OK : tw_oom(err);
 }
 
+static enum tw_status add_inside(
+        const struct worker *h, const struct part *p, uint32_t i, struct tw_range_walk *w)
+{
+	const struct lane *l = p->lane;
+	enum tw_status st = TW_OK;
+
+	if (i == 0)
+		st = add_cut(p->tree, w, l->running, h->chunk.open, h->chunk.n_open);
+	else if (i == p->first)
+		st = enter_open(p->tree, w, &h->chunk);
+	if (st == TW_OK)
+		st = add_chunk(p->tree, w, l->running, &l->rows[i].info, &h->chunk);
+	return st;
+}
+
 /* The i-th chunk of the part's lane. */
 static enum tw_status scan_chunk(struct worker *h, const struct part *p, uint32_t i,
         struct tw_range_walk *w, struct tw_err *err)
 {
-	const struct tw_chunk_row *row = &p->lane->rows[i];
 	uint32_t before = tw_tree_builder_nodes(p->tree);
-	enum tw_status grown = TW_OK;
-	enum tw_status st = read_chunk(h, row, err);
+	enum tw_status grown;
+	enum tw_status st = read_chunk(h, &p->lane->rows[i], err);
 
 	if (st != TW_OK)
 		return st;
-	if (i == 0)
-		grown = add_cut(p->tree, w, p->lane->running, h->chunk.open, h->chunk.n_open);
-	else if (i == p->first)
-		grown = enter_open(p->tree, w, &h->chunk);
-	if (grown == TW_OK)
-		grown = add_chunk(p->tree, w, p->lane->running, &row->info, &h->chunk);
+	grown = p->lane->outside ? tw_outside_add(p->tree, h->scan->query->sel, &h->chunk)
+	                         : add_inside(h, p, i, w);
 	if (grown == TW_NOMEM)
 		return tw_oom(err);
 	if (grown != TW_OK)
@@ -261,7 +279,8 @@ static void reserve_nodes(const struct scan *s, const struct part *p)
 	uint64_t calls = 1;
 
 	for (uint32_t i = p->first; i < end; i++)
-		calls += calls_within(s->query->sel, &l->rows[i].info);
+		calls += l->outside ? l->rows[i].info.slices
+		                    : calls_within(s->query->sel, &l->rows[i].info);
 	(void)tw_tree_builder_reserve(p->tree, calls < l->nodes ? calls : l->nodes);
 }
 
@@ -273,8 +292,9 @@ static enum tw_status scan_part(struct worker *h, struct part *p, struct tw_err 
 	enum tw_status st = TW_OK;
 	uint32_t i = p->first;
 
-	if (!p->lane->rows) {
+	if (!p->lane->rows || p->stored) {
 		st = read_stored(h, p->lane, err);
+		p->complete = st == TW_OK;
 		if (st == TW_OK && sel->ranged)
 			check_deadline(s);
 		return st;
@@ -310,6 +330,26 @@ static enum tw_status join_parts(struct scan *s, const struct lane *l, struct tw
 	return st == TW_OK ? TW_OK : tw_oom(err);
 }
 
+/* If the deadline passed before all parts were read, nothing is left of the lane. */
+static enum tw_status subtract_parts(struct scan *s, struct lane *l, struct tw_err *err)
+{
+	struct part *parts = &s->parts[l->first_part];
+	enum tw_status st;
+
+	for (uint32_t i = 0; i < l->n_parts; i++)
+		if (!parts[i].complete) {
+			l->tree.n = 0;
+			return TW_OK;
+		}
+	st = join_parts(s, l, err);
+	if (st == TW_OK && tw_tree_builder_link(parts[0].tree) != TW_OK)
+		st = tw_oom(err);
+	if (st == TW_OK)
+		st = tw_outside_subtract(&l->tree, parts[0].tree, err);
+	parts[0].tree = tw_tree_builder_free(parts[0].tree);
+	return st;
+}
+
 static enum tw_status finish_lane(struct scan *s, struct lane *l, struct tw_err *err)
 {
 	struct part *p = &s->parts[l->first_part];
@@ -317,6 +357,8 @@ static enum tw_status finish_lane(struct scan *s, struct lane *l, struct tw_err 
 	enum tw_status st;
 	uint32_t n;
 
+	if (l->outside)
+		return subtract_parts(s, l, err);
 	if (!p->tree) /* as stored, or the deadline passed before it was started */
 		return TW_OK;
 	st = join_parts(s, l, err);
@@ -367,7 +409,7 @@ static enum tw_status read_running(struct scan *s, struct tw_err *err)
 	uint32_t n;
 
 	/* callers take one thread after the other: each would read the states of all */
-	if (!s->query->sel->ranged || s->query->only ||
+	if (!s->query->sel->ranged || s->query->only || s->query->sums_only ||
 	        !tw_trace_file_info(s->query->file)->has_cpu)
 		return TW_OK;
 	(void)tw_trace_file_threads(s->query->file, &n);
@@ -464,6 +506,16 @@ static uint64_t stored_nodes(const struct scan *s, const struct tw_thread_info *
 	return complete ? n : 2 * n;
 }
 
+/* Changes a lane to build what is outside, if that takes less time. */
+static enum tw_status find_outside(struct scan *s, struct lane *l, struct tw_err *err)
+{
+	enum tw_status st = tw_outside_chunks(s->query->file, l->thread_id, s->query->sel, l->nodes,
+	        s->query->arena, &l->rows, &l->n, err);
+
+	l->outside = st == TW_OK;
+	return st == TW_NOT_FOUND ? TW_OK : st;
+}
+
 static enum tw_status open_lanes(struct scan *s, uint64_t *ret_chunks, struct tw_err *err)
 {
 	const struct tw_selection *sel = s->query->sel;
@@ -492,6 +544,8 @@ static enum tw_status open_lanes(struct scan *s, uint64_t *ret_chunks, struct tw
 			        s->query->file, t[i].thread_id, &w, &l->rows, &l->n, err);
 		if (st == TW_OK && l->rows && t[i].slices > FEW_CALLS)
 			l->nodes = stored_nodes(s, &t[i], complete);
+		if (st == TW_OK && l->nodes && complete && s->query->sums_only)
+			st = find_outside(s, l, err);
 		if (st == TW_OK && l->n) {
 			*ret_chunks += l->n;
 			s->n_lanes++;
@@ -510,7 +564,7 @@ static void count_parts(struct scan *s, uint64_t chunks, unsigned workers)
 		uint64_t n = workers > 1 && l->rows ? (l->n + share / 2) / share : 1;
 
 		l->first_part = s->n_parts;
-		l->n_parts = n ? (uint32_t)n : 1;
+		l->n_parts = (n ? (uint32_t)n : 1) + l->outside;
 		l->left = l->n_parts;
 		s->n_parts += l->n_parts;
 	}
@@ -537,10 +591,15 @@ static bool cut_parts(struct scan *s)
 	for (uint32_t i = 0, k = 0; i < s->n_lanes; i++)
 		for (uint64_t n = 0; n < s->lanes[i].n_parts; n++, k++) {
 			struct lane *l = &s->lanes[i];
+			const uint32_t scans = l->n_parts - l->outside;
 
-			s->parts[k].lane = l;
-			s->parts[k].first = (uint32_t)(l->n * n / l->n_parts);
-			s->parts[k].end = (uint32_t)(l->n * (n + 1) / l->n_parts);
+			s->parts[k] = (struct part){.lane = l,
+			        .first = (uint32_t)(l->n * n / scans),
+			        .end = (uint32_t)(l->n * (n + 1) / scans)};
+			if (n == scans)
+				s->parts[k] = (struct part){.lane = l,
+				        .end = (uint32_t)(l->nodes / NODES_PER_CHUNK) + 1,
+				        .stored = true};
 			s->queue[k] = &s->parts[k];
 		}
 	if (s->n_parts)

@@ -48,6 +48,8 @@ struct tw_range_scan {
 	const struct tw_selection *sel;
 	const struct tw_deadline *deadline;
 	struct tw_arena *arena;
+	/* Longest calls and CPU times are not needed and are undefined; siblings have no order. */
+	bool sums_only;
 };
 
 /* Trees of a range that are read as they were built: for those, the tree has no nodes but their

@@ -9,7 +9,8 @@
  * With a ROW (scan, slices, top-down, bottom-up, range, range-bottom-up) it computes only that one
  * and prints the least processor time, for a profile or a comparison under load.  `slices` are
  * those of all threads, as queries on single calls read them: decoded ahead by the free cores.
- * `-alone` after a row's name: by one thread.
+ * `-alone` after a row's name: by one thread; `-longest`: with the longest call of each node, as in
+ * nested JSON.
  */
 #include <malloc.h>
 #include <stdio.h>
@@ -109,10 +110,12 @@ static double slices(struct tw_trace_file *f)
 	return start;
 }
 
+static bool longest;
+
 static double flame(
         struct tw_trace_file *f, const struct tw_selection *sel, enum tw_flame_view view)
 {
-	const struct tw_flame_query q = {.view = view, .max_nodes = 20000};
+	const struct tw_flame_query q = {.view = view, .max_nodes = 20000, .no_longest = !longest};
 	struct tw_arena *a = tw_arena_new((size_t)2 << 30);
 	struct tw_flame out;
 	struct tw_err err;
@@ -206,6 +209,7 @@ static int one_row(
 	double wall_s = 0;
 
 	tw_parallel_set_cores(strstr(row, "-alone") ? 1 : 0);
+	longest = strstr(row, "-longest") != NULL;
 	for (long i = 0; i < times; i++) {
 		double cpu = cpu_seconds();
 		double own = own_seconds();

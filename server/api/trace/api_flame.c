@@ -78,6 +78,7 @@ static enum tw_status read_flame_query(const struct tw_trace_query *q, struct tw
 	        .steps = q->steps,
 	        .n_steps = q->n_steps};
 	*ret_columns = tw_req_enum(r, "format") == 1;
+	ret->no_longest = *ret_columns; /* they have none */
 	st = metric == TW_METRIC_WAITING || metric == TW_METRIC_RUNNING
 	             ? tw_view_waits(&q->v, q->arena, &ret->waits, err)
 	             : TW_OK;

@@ -378,6 +378,13 @@ static void test_graph_of_range(void **state)
 	}
 }
 
+static bool count_down(void *arg)
+{
+	_Atomic int *left = arg;
+
+	return atomic_fetch_sub(left, 1) <= 1;
+}
+
 /* Sorted, and without what a tree of sums lacks. */
 static struct tw_tree only_sums(struct world *w, const struct tw_tree *t)
 {
@@ -485,6 +492,87 @@ static void test_outside_of_chunks(void **state)
 		check_outside(&w, rows[i].info.end_ns, INT64_MAX);
 		check_outside(&w, 0, rows[i].info.end_ns);
 	}
+	close_world(&w);
+}
+
+/* Graphs without longest calls are the same whether the range is read or what is outside of it, for
+ * which it is long enough here. */
+static void test_graphs_of_most(void **state)
+{
+	struct tw_selection sel;
+	struct world w;
+	int64_t ns;
+
+	(void)state;
+	open_world(&w, FEW_PATHS, 400000);
+	sel = almost_all(&w);
+	ns = tw_trace_file_info(w.f.file)->end_ns - sel.from_ns;
+	for (int i = 0; i < 12; i++) {
+		const struct tw_flame_query q = {.view = i % 2 ? TW_BOTTOM_UP : TW_TOP_DOWN,
+		        .metric = i / 2 % 2 ? TW_METRIC_COUNT : TW_METRIC_WALL,
+		        .max_nodes = 100,
+		        .no_longest = true};
+		const struct tw_chunk_row *rows;
+		struct tw_flame got, want;
+		struct tw_forest trees;
+		uint32_t n;
+
+		tw_parallel_set_cores((unsigned)i % 3 + 1);
+		sel.from_ns += ns / 100;
+		sel.to_ns = sel.from_ns + ns / 100 * 80;
+		assert_int_equal(
+		        tw_outside_chunks(w.f.file, 1, &sel, tw_trace_file_tree_nodes(w.f.file, 1),
+		                w.arena, &rows, &n, NULL),
+		        TW_OK);
+		assert_true(n < 5);
+		trees = trees_of(&w, &sel, NULL, false);
+		assert_int_equal((q.view == TW_BOTTOM_UP ? tw_query_bottom_up : tw_query_flame)(
+		                         &trees, &q, NULL, w.arena, &want, NULL),
+		        TW_OK);
+		for (uint32_t k = 0; k < want.n; k++)
+			want.nodes[k].max_ns = 0;
+		assert_int_equal(
+		        tw_query_graph(w.f.file, &sel, &q, NULL, w.arena, &got, NULL), TW_OK);
+		check_same_graph(&got, &want);
+	}
+	close_world(&w);
+}
+
+/* Part of what is outside cannot be subtracted: the thread is missing at the deadline. */
+static void test_outside_limits(void **state)
+{
+	const struct tw_flame_query q = {.max_nodes = 100, .no_longest = true};
+	enum tw_status st = TW_NOMEM;
+	struct tw_selection sel;
+	struct tw_flame all, got;
+	struct world w;
+
+	(void)state;
+	open_world(&w, FEW_PATHS, 400000);
+	sel = almost_all(&w);
+	assert_int_equal(tw_query_graph(w.f.file, &sel, &q, NULL, w.arena, &all, NULL), TW_OK);
+	assert_false(all.partial);
+	for (int n = 1; n <= 3; n++) {
+		_Atomic int left = n;
+		const struct tw_deadline d = {count_down, &left};
+
+		tw_parallel_set_cores((unsigned)n);
+		assert_int_equal(
+		        tw_query_graph(w.f.file, &sel, &q, &d, w.arena, &got, NULL), TW_OK);
+		assert_true(got.partial);
+		assert_in_range(got.nodes[0].value, 0, all.nodes[0].value);
+		assert_in_range(got.total_nodes, 0, all.total_nodes);
+	}
+	for (uint64_t n = 1; st != TW_OK; n += 1 + n / 8) {
+		struct tw_arena *a = tw_arena_new((size_t)1 << 30);
+
+		tw_mem_fail_at(n);
+		st = tw_query_graph(w.f.file, &sel, &q, NULL, a, &got, NULL);
+		tw_mem_fail_at(0);
+		assert_true(st == TW_OK || st == TW_NOMEM);
+		tw_arena_free(a);
+	}
+	assert_false(tw_trace_file_is_damaged(w.f.file));
 	close_world(&w);
 }
 
@@ -755,13 +843,6 @@ static void test_chunks_ahead_memory(void **state)
 
 /* --- limits --- */
 
-static bool count_down(void *arg)
-{
-	_Atomic int *left = arg;
-
-	return atomic_fetch_sub(left, 1) <= 1;
-}
-
 static uint64_t check_honest(const struct tw_forest *f)
 {
 	uint64_t calls = 0;
@@ -911,7 +992,9 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_of_range),
         cmocka_unit_test(test_outside),
         cmocka_unit_test(test_outside_of_chunks),
+        cmocka_unit_test(test_outside_limits),
         cmocka_unit_test(test_outside_of_another_tree),
+        cmocka_unit_test(test_graphs_of_most),
         cmocka_unit_test(test_graphs),
         cmocka_unit_test(test_thread),
         cmocka_unit_test(test_chunks_ahead),
