@@ -106,7 +106,7 @@ static void put_methods(struct tw_text_links *w, const struct tw_issue *i)
 {
 	if (i->n_methods == 0)
 		return;
-	tw_markup_heading(&w->p, "Methods with the largest increase of self time per trace");
+	tw_markup_heading(&w->p, "Methods with the largest increase of mean self time per trace");
 	tw_markup_list(&w->p, true);
 	for (size_t m = 0; m < i->n_methods; m++) {
 		const struct tw_issue_method *one = &i->methods[m];

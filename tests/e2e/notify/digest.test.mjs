@@ -260,7 +260,7 @@ test('issues for three trackers', async (t) => {
 	assert.doesNotMatch(github.body, /largest increase/, 'the method is the regression');
 	const whole = (await s.get('/api/v1/regressions?scenario=slower')).json.regressions.find((x) => x.method === '');
 	const { body } = (await s.get(`/api/v1/regressions/${whole.id}/issue?for=github`)).json;
-	assert.match(body, /## Methods with the largest increase of self time per trace\n\n- `com\.app\.Repo\.load`: 1\.02 ms to 1\.53 ms\n\n/, 'of the scenario\'s duration, and no method that did not change');
+	assert.match(body, /## Methods with the largest increase of mean self time per trace\n\n- `com\.app\.Repo\.load`: 1\.02 ms to 1\.53 ms\n\n/, 'of the scenario\'s duration, and no method that did not change');
 	assert.match(github.body, /- A slow trace: \[\w{26}\]\(https:\/\/traces\.example\.com\/traces\/\w{26}\?project=/);
 	assert.equal(github.url, null);
 	assert.match((await issue('gitlab')).body, /\n\/label ~performance\n$/);

@@ -515,12 +515,12 @@ static void test_issues_name_methods_that_grew(void **state)
 
 	(void)state;
 	expect_methods(TW_GITHUB, slow,
-	        "## Where to look\n\n\n## Methods with the largest increase of self time per "
-	        "trace\n\n"
+	        "## Where to look\n\n\n## Methods with the largest increase of mean self time "
+	        "per trace\n\n"
 	        "- `a.B.c`: 20.0 ms to 38.6 ms\n- ``a.`x`|{{y}} # *z*@all``: new, 46.0 ms\n"
 	        "- `…" LONG_NAME "`: 1.00 µs to 2.00 µs\n\n");
 	expect_methods(TW_JIRA, slow,
-	        "h3. Methods with the largest increase of self time per trace\n\n"
+	        "h3. Methods with the largest increase of mean self time per trace\n\n"
 	        "* {{a.B.c}}: 20.0 ms to 38.6 ms\n"
 	        "* {{a.`x`\\|\\{\\{y\\}\\} \\# \\*z\\*\\@all}}: new, 46.0 ms\n"
 	        "* {{…" LONG_NAME "}}: 1.00 µs to 2.00 µs\n\n");
