@@ -213,18 +213,25 @@ int tw_cli_check(int argc, char **argv)
 	        {.name = "quick", .on = &quick}, {.name = "repair", .on = &repair},
 	        {.name = "json", .on = &json}, {.name = "rebuild", .on = &rebuilds},
 	        {.name = "config", .value = &rebuild.config},
+	        {.name = "catalog", .value = &rebuild.catalog},
 	        {.name = "blobs", .value = &rebuild.blobs},
-	        {.name = "catalog", .value = &rebuild.catalog}};
+	        {.name = "s3-endpoint", .value = &rebuild.endpoint},
+	        {.name = "s3-region", .value = &rebuild.region},
+	        {.name = "s3-ca-file", .value = &rebuild.ca_file},
+	        {.name = "s3-credentials-file", .value = &rebuild.credentials_file},
+	        {.name = "s3-virtual-host", .on = &rebuild.virtual_host}};
 	const struct tw_usage usage = {flags, sizeof flags / sizeof *flags, ""};
 
 	if (tw_cli_flags(&usage, argc, argv) < 0)
 		return TW_EXIT_USAGE;
 	if (rebuilds && (quick || repair))
 		return tw_cli_misused(argv[0], "--rebuild excludes --quick and --repair");
-	if (!rebuilds && (rebuild.config || rebuild.blobs || rebuild.catalog))
+	if (!rebuilds && (rebuild.config || rebuild.catalog || rebuild.blobs || rebuild.endpoint ||
+	                         rebuild.region || rebuild.ca_file || rebuild.credentials_file ||
+	                         rebuild.virtual_host))
 		return tw_cli_misused(argv[0],
-		        "--config, --blobs and --catalog are only for --rebuild: other checks read "
-		        "them from the data folder");
+		        "--config, --catalog, --blobs and --s3-... are only for --rebuild: other "
+		        "checks read them from the data folder");
 	return rebuilds ? rebuild_data(&rebuild, json)
 	                : check_data(rebuild.data, quick, repair, json);
 }

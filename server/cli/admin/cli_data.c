@@ -236,7 +236,10 @@ static enum tw_status read_settings(const struct tw_cli_rebuild *of, struct tw_a
 {
 	const struct {
 		const char *name, *value;
-	} given[] = {{"config", of->config}, {"blobs", of->blobs}, {"catalog", of->catalog}};
+	} given[] = {{"config", of->config}, {"catalog", of->catalog}, {"blobs", of->blobs},
+	        {"s3-endpoint", of->endpoint}, {"s3-region", of->region},
+	        {"s3-ca-file", of->ca_file}, {"s3-credentials-file", of->credentials_file},
+	        {"s3-virtual-host", of->virtual_host ? "true" : NULL}};
 	char *args[sizeof given / sizeof *given];
 	int n = 0;
 

@@ -23,7 +23,9 @@ enum tw_status tw_cli_data_make(
 
 struct tw_cli_rebuild {
 	const char *data;
-	const char *config, *blobs, *catalog; /* settings of serve, NULL: from the folder */
+	/* settings of serve; NULL: from the folder */
+	const char *config, *catalog, *blobs, *endpoint, *region, *ca_file, *credentials_file;
+	bool virtual_host;
 };
 struct tw_cli_rebuilt {
 	struct tw_catalogue *catalogue; /* empty */

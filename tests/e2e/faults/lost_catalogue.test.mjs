@@ -380,7 +380,7 @@ async function compare(t, data, { first }, options, lose) {
 	assert.deepEqual(before.test.list.map((x) => x.state).sort(), ['failed', 'ready', 'ready', 'ready', 'ready', 'ready', 'ready', 'ready']);
 
 	const where = await lose();
-	const rebuilt = await run(['check', '--rebuild', '--data', where, '--json'], options.env);
+	const rebuilt = await run(['check', '--rebuild', '--data', where, '--json', ...(options.rebuild?.args ?? [])], options.rebuild?.env ?? options.env);
 	assert.equal(rebuilt.code, 0, rebuilt.stderr);
 	assert.match(rebuilt.stderr, /The records do not contain accounts, keys, project settings/);
 	const sums = JSON.parse(rebuilt.out);
@@ -425,7 +425,7 @@ test('a catalogue is rebuilt from a bucket alone', async (t) => {
 	const data = folder(t), fresh = path.join(folder(t), 'fresh');
 	const b = await startBucket(t);
 	const settings = Object.fromEntries(b.args().map((arg) => arg.slice(2).split('=')).map(([name, value]) => [`TRACEWELL_${name.toUpperCase().replaceAll('-', '_')}`, value]));
-	const options = { args: [], env: { ...b.env, ...settings } };
+	const options = { args: [], env: { ...b.env, ...settings }, rebuild: { args: b.args().slice(0, 2), env: b.env } };
 	const made = await fillAll(t, data, options);
 	await compare(t, data, made, options, () => {
 		assert.equal(b.keys().filter((key) => key.startsWith('records/')).length, 12, 'that of the killed server was written by the next');
