@@ -1,5 +1,6 @@
 /* Checks of a data folder: owner, free space, the catalogue's file and journal, and the catalogue's
  * content. */
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,6 +41,46 @@ static void check_owner(struct tw_doctor *d, const struct stat *st)
 	else
 		tw_doctor_report(
 		        d, TW_DOCTOR_GOOD, "owner", "Only its owner can read %s.", d->data);
+}
+
+static bool has(const struct tw_doctor *d, const char *name)
+{
+	char path[PATH_BYTES];
+
+	path_of(d, name, path);
+	return access(path, F_OK) == 0;
+}
+
+/* False for an unreadable folder, which check_owner reports. */
+static bool has_files(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	unsigned n = 0;
+
+	while (dir && readdir(dir))
+		n++;
+	if (dir)
+		(void)closedir(dir);
+	return n > 2; /* . and .. */
+}
+
+/* False: a folder of other files, whose owner and mode are no concern of a server. */
+static bool check_kind(struct tw_doctor *d)
+{
+	if (tw_data_catalogue_is_there(d->data) || !has_files(d->data))
+		return true;
+	if (has(d, "records") || has(d, "blobs") || has(d, "traces")) {
+		tw_doctor_report(d, TW_DOCTOR_WRONG, "lost_catalogue",
+		        "%s has files of a server but no catalogue. Restore catalogue.db (or "
+		        "catalogue.url), or run `tracewell check --rebuild --data %s`.",
+		        d->data, d->data);
+		return true;
+	}
+	tw_doctor_report(d, TW_DOCTOR_NOTE, "data",
+	        "%s has other files, but no catalogue: no server has used it. Check --data, or "
+	        "start with an empty folder.",
+	        d->data);
+	return false;
 }
 
 static void check_space(struct tw_doctor *d)
@@ -114,7 +155,8 @@ void tw_doctor_data(struct tw_doctor *d)
 		        S_ISDIR(st.st_mode) ? strerror(errno) : "it is another kind of file");
 		return;
 	}
-	check_owner(d, &st);
+	if (check_kind(d))
+		check_owner(d, &st);
 	check_space(d);
 	check_log(d);
 }

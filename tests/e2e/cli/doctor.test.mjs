@@ -123,6 +123,19 @@ describe('a data folder', { concurrency: 2 }, () => {
 		assert.equal((await doctor(['--data', path.join(dir, 'file')])).of('data').level, 'wrong');
 	});
 
+	test('of other files, or without its catalogue', async (t) => {
+		const dir = newFolder(t, 'tracewell-doctor-');
+		const other = path.join(dir, 'home');
+		fs.mkdirSync(other, { mode: 0o755 });
+		fs.writeFileSync(path.join(other, 'letter'), '');
+		const wrong = await doctor(['--data', other]);
+		assert.match(wrong.of('data').message, /no server has used it\. Check --data/);
+		assert.equal(wrong.of('mode'), undefined, 'no advice to change the mode of such a folder');
+		assert.equal(wrong.code, 0);
+		const data = await stopped(t);
+		await breaks(['--data', data], 'lost_catalogue', 'wrong', /no catalogue\. Restore .*check --rebuild/, async () => void fs.renameSync(path.join(data, 'catalogue.db'), path.join(dir, 'away')));
+	});
+
 	test('the free space of a small disk is in MB', async (t) => {
 		const disk = newFolder(t, 'tracewell-small-');
 		if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=20m,mode=700', 'none', disk]).status !== 0) return t.skip('needs the right to mount');
