@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "server/base/clock.h"
+#include "server/base/text/json.h"
 #include "server/decode/worker_internal.h"
 #include "server/source/source_git.h"
 #include "server/source/source_owners.h"
@@ -34,9 +35,7 @@ enum tw_status tw_worker_source_begin(struct tw_err *err)
 
 static const char *word(const struct job *j, const char *key)
 {
-	const char *s = json_string_value(json_object_get(j->task, key));
-
-	return s ? s : "";
+	return tw_json_text(j->task, key);
 }
 
 static void put(struct job *j, const char *key, json_t *value)

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "server/base/text/json.h"
 #include "server/catalogue/storage/trace_record.h"
 #include "server/catalogue/traces/catalogue_record.h"
 #include "server/catalogue/traces/catalogue_trace.h"
@@ -47,9 +48,9 @@ static enum tw_status find_parts(
 	for (size_t i = json_array_size(parts); i-- > 0;) {
 		const json_t *part = json_array_get(parts, i);
 		const bool was_sent = number_of(part, "found") == 0 &&
-		                      strcmp(tw_record_text(part, "part"), "system") != 0;
+		                      strcmp(tw_json_text(part, "part"), "system") != 0;
 		uint64_t bytes = 0;
-		enum tw_status st = tw_blob_stat(b, tw_record_text(part, "sha256"), &bytes, err);
+		enum tw_status st = tw_blob_stat(b, tw_json_text(part, "sha256"), &bytes, err);
 
 		if (st != TW_OK && st != TW_NOT_FOUND)
 			return st;
@@ -65,7 +66,7 @@ static enum tw_status find_parts(
 static enum tw_status find_files(
         struct tw_blobs *b, json_t *record, struct files *ret, struct tw_err *err)
 {
-	const char *id = tw_record_text(tw_record_row(record, "trace"), "trace_id");
+	const char *id = tw_json_text(tw_record_row(record, "trace"), "trace_id");
 	enum tw_status st = find_parts(b, record, ret, err);
 
 	if (st != TW_OK)
@@ -83,7 +84,7 @@ static enum tw_status read_decoded(struct tw_blobs *b, json_t *trace, struct tw_
 {
 	struct tw_trace_file *f = NULL;
 	int fd = -1;
-	enum tw_status st = tw_trace_open(b, tw_record_text(trace, "trace_id"), &fd, err);
+	enum tw_status st = tw_trace_open(b, tw_json_text(trace, "trace_id"), &fd, err);
 
 	if (st == TW_OK)
 		st = tw_trace_file_open_fd(fd, NULL, &f, err);

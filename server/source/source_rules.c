@@ -1,4 +1,5 @@
 #include "server/source/source_rules.h"
+#include "server/base/text/json.h"
 #include "server/base/text/members.h"
 #include "server/catalogue/access/catalogue_setting.h"
 
@@ -6,13 +7,6 @@
 #include <string.h>
 
 enum { PREFIX_BYTES = 200, ROOT_BYTES = 200, REF_BYTES = 200, STARS_MAX = 4 };
-
-const char *tw_source_text(const json_t *repository, const char *key)
-{
-	const char *s = json_string_value(json_object_get(repository, key));
-
-	return s ? s : "";
-}
 
 /* --- validation --- */
 
@@ -126,7 +120,7 @@ static enum tw_status check_members(const json_t *r, struct tw_err *err)
 		st = check_link(r, "link", err);
 	if (st == TW_OK)
 		st = check_link(r, "commit_link", err);
-	if (st == TW_OK && !*tw_source_text(r, "clone") && !*tw_source_text(r, "link"))
+	if (st == TW_OK && !*tw_json_text(r, "clone") && !*tw_json_text(r, "link"))
 		st = tw_fail(err, TW_BAD_REQUEST, "it has neither link nor clone");
 	return st;
 }
@@ -134,14 +128,14 @@ static enum tw_status check_members(const json_t *r, struct tw_err *err)
 static enum tw_status check_one(const json_t *all, size_t at, struct tw_err *err)
 {
 	const json_t *r = json_array_get(all, at);
-	const char *name = tw_source_text(r, "name");
+	const char *name = tw_json_text(r, "name");
 	enum tw_status st = TW_OK;
 
 	if (!is_name(name))
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "repository %zu: a name has 1 to 64 letters, digits and . _ -", at + 1);
 	for (size_t i = 0; st == TW_OK && i < at; i++)
-		if (strcmp(tw_source_text(json_array_get(all, i), "name"), name) == 0)
+		if (strcmp(tw_json_text(json_array_get(all, i), "name"), name) == 0)
 			st = tw_fail(err, TW_BAD_REQUEST, "the name is used twice");
 	if (st == TW_OK)
 		st = check_members(r, err);

@@ -39,8 +39,6 @@ json_t *tw_source_rules_refs(
 const char *tw_source_rules_path(const json_t *repository, const struct tw_source_name *name,
         const char *file, struct tw_arena *a);
 
-const char *tw_source_text(const json_t *repository, const char *key); /* "" when absent */
-
 /* --- a URL from a template and untrusted values (source_link.c) --- */
 
 /* Builds a URL from a template and untrusted values.

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "server/api/api.h"
+#include "server/base/text/json.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/access/catalogue_setting.h"
 #include "server/catalogue/traces/catalogue_build.h"
@@ -203,8 +204,8 @@ static json_t *task_of(const struct query *q)
 
 	return json_pack("{s:o, s:s, s:s, s:s, s:I, s:o, s:o, s:b}", "roots",
 	        roots ? json_incref(roots) : json_array(), "owners",
-	        tw_source_text(q->repository, "owners"), "method", q->method, "file", q->file,
-	        "line", (json_int_t)q->line, "head", head, "base", base, "log", q->log);
+	        tw_json_text(q->repository, "owners"), "method", q->method, "file", q->file, "line",
+	        (json_int_t)q->line, "head", head, "base", base, "log", q->log);
 }
 
 static void put_reason(struct query *q, const char *why)
@@ -221,7 +222,7 @@ static bool is_answer(enum tw_status st)
 static enum tw_status read_clone(struct query *q, struct tw_err *err)
 {
 	struct tw_source_request request = {
-	        .clone = tw_source_text(q->repository, "clone"), .ms = tw_req_ms_left(q->r)};
+	        .clone = tw_json_text(q->repository, "clone"), .ms = tw_req_ms_left(q->r)};
 	enum tw_status st;
 
 	if (!*request.clone) {
@@ -247,9 +248,7 @@ static enum tw_status read_clone(struct query *q, struct tw_err *err)
 
 static const char *child_text(const struct query *q, const char *key)
 {
-	const char *s = json_string_value(json_object_get(q->response, key));
-
-	return s ? s : "";
+	return tw_json_text(q->response, key);
 }
 
 static uint32_t child_line(const struct query *q, size_t which)
@@ -294,7 +293,7 @@ static void add_commits_from(struct query *q)
 /* No link if it needs a commit and the commit is unknown. */
 static bool has_link(struct query *q, const char *commit)
 {
-	const char *link = tw_source_text(q->repository, "link");
+	const char *link = tw_json_text(q->repository, "link");
 
 	if (*link && !*commit && strstr(link, "{commit}"))
 		put_reason(q, "that version or build cannot be the name of a tag or branch: set "
@@ -313,7 +312,7 @@ static enum tw_status add_link(struct query *q, struct tw_err *err)
 	const char *made = "";
 
 	if (path && has_link(q, values.commit))
-		made = tw_link_make(tw_source_text(q->repository, "link"), &values, a);
+		made = tw_link_make(tw_json_text(q->repository, "link"), &values, a);
 	if (!path || !made)
 		return tw_oom(err);
 	(void)json_object_set_new(q->answer, "path", json_string(path));
@@ -325,7 +324,7 @@ static enum tw_status add_link(struct query *q, struct tw_err *err)
 
 static void add_commits(struct query *q)
 {
-	const char *link = tw_source_text(q->repository, "commit_link");
+	const char *link = tw_json_text(q->repository, "commit_link");
 	bool emails = q->emails || json_is_true(json_object_get(q->repository, "show_emails"));
 	json_t *c;
 	size_t i;
@@ -365,7 +364,7 @@ static enum tw_status make_answer(struct query *q, struct tw_err *err)
 	enum tw_status st;
 
 	q->answer = json_pack("{s:s, s:s?}", "method", q->method, "repository",
-	        q->repository ? tw_source_text(q->repository, "name") : NULL);
+	        q->repository ? tw_json_text(q->repository, "name") : NULL);
 	if (!q->answer)
 		return tw_oom(err);
 	if (!q->repository) {

@@ -566,8 +566,8 @@ static enum tw_status build_known(
 
 	if (st == TW_OK) {
 		build = tw_record_row(record, "build");
-		st = tw_catalogue_build_get(c, tw_record_text(build, "project_id"),
-		        tw_record_text(build, "build_id"), a, &row, err);
+		st = tw_catalogue_build_get(c, tw_json_text(build, "project_id"),
+		        tw_json_text(build, "build_id"), a, &row, err);
 	}
 	json_decref(record);
 	tw_arena_free(a);

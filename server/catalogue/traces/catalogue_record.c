@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "server/base/text/json.h"
 #include "server/base/text/json_write.h"
 #include "server/catalogue/catalogue_internal.h"
 #include "server/catalogue/catalogue_tables.h"
@@ -322,13 +323,6 @@ json_t *tw_record_row(const json_t *record, const char *table)
 	return json_array_get(json_object_get(record, table), 0);
 }
 
-const char *tw_record_text(const json_t *row, const char *column)
-{
-	const char *s = json_string_value(json_object_get(row, column));
-
-	return s ? s : "";
-}
-
 struct tw_record_adder {
 	struct tw_catalogue *catalogue;
 	struct tw_db *to; /* of the open transaction */
@@ -440,8 +434,8 @@ static enum tw_status add_trace(
         struct tw_db *db, const json_t *record, bool queue, struct tw_err *err)
 {
 	const json_t *trace = tw_record_row(record, "trace");
-	const char *project_id = tw_record_text(trace, "project_id");
-	const char *build_id = tw_record_text(trace, "build_id");
+	const char *project_id = tw_json_text(trace, "project_id");
+	const char *build_id = tw_json_text(trace, "build_id");
 	enum tw_status st = TW_OK;
 
 	for (int i = 0; st == TW_OK && i < N_TRACE; i++)
@@ -459,7 +453,7 @@ static enum tw_status add_trace(
 		        " SELECT project_id, trace_id, " TW_CAT_BY_NOW(
 		                "?3") ", ?3, upload_bytes FROM trace"
 		                      " WHERE project_id=?1 AND trace_id=?2",
-		        "tti", project_id, tw_record_text(trace, "trace_id"), tw_unix_ms());
+		        "tti", project_id, tw_json_text(trace, "trace_id"), tw_unix_ms());
 	return st;
 }
 
@@ -467,9 +461,9 @@ static enum tw_status add_trace(
 static enum tw_status add_build(struct tw_db *db, const json_t *record, struct tw_err *err)
 {
 	const json_t *build = tw_record_row(record, "build");
-	enum tw_status st = tw_cat_exec(db, NULL, err,
-	        "DELETE FROM build WHERE project_id=? AND build_id=?", "tt",
-	        tw_record_text(build, "project_id"), tw_record_text(build, "build_id"));
+	enum tw_status st =
+	        tw_cat_exec(db, NULL, err, "DELETE FROM build WHERE project_id=? AND build_id=?",
+	                "tt", tw_json_text(build, "project_id"), tw_json_text(build, "build_id"));
 
 	for (int i = 0; st == TW_OK && i < N_BUILD; i++)
 		st = insert_rows(db, tables_of_build[i], record, err);

@@ -53,7 +53,6 @@ enum tw_status tw_catalogue_trace_was_deleted(
 
 /* The first row of a table in a record, or NULL. */
 json_t *tw_record_row(const json_t *record, const char *table);
-const char *tw_record_text(const json_t *row, const char *column); /* "" if absent */
 
 /* Adds the rows of many records in few transactions. */
 struct tw_record_adder;

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "server/base/text/json.h"
 #include "server/source/source_name.h"
 #include "server/source/source_owners.h"
 #include "server/source/source_rules.h"
@@ -496,7 +497,7 @@ static void the_longest_package_wins(void **state)
 
 		assert_int_equal(tw_source_name_read(cases[i][0], a, &name, &err), TW_OK);
 		assert_string_equal(
-		        tw_source_text(tw_source_rules_pick(doc, &name), "name"), cases[i][1]);
+		        tw_json_text(tw_source_rules_pick(doc, &name), "name"), cases[i][1]);
 	}
 	json_decref(doc);
 	(void)tw_arena_free(a);
