@@ -28,9 +28,6 @@ enum { LEASE_KNOWN_MS = 2000 };
 
 static struct tw_trace_summary summary_in(const json_t *o)
 {
-	const char *format = json_string_value(json_object_get(o, "format"));
-	const char *anr = json_string_value(json_object_get(o, "anr"));
-
 	return (struct tw_trace_summary){
 	        .slices = tw_json_count(o, "slices"),
 	        .input_bytes = tw_json_count(o, "input_bytes"),
@@ -41,9 +38,9 @@ static struct tw_trace_summary summary_in(const json_t *o)
 	        .max_depth = (uint32_t)tw_json_count(o, "max_depth"),
 	        .losses = (uint32_t)tw_json_count(o, "losses"),
 	        .repairs = (uint32_t)tw_json_count(o, "repairs"),
-	        .duration_ns = json_integer_value(json_object_get(o, "duration_ns")),
-	        .format = format ? format : "",
-	        .anr = anr ? anr : "",
+	        .duration_ns = tw_json_integer(o, "duration_ns"),
+	        .format = tw_json_text(o, "format"),
+	        .anr = tw_json_text(o, "anr"),
 	        .decoder_version = (uint32_t)tw_json_count(o, "decoder_version"),
 	};
 }

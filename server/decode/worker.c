@@ -56,13 +56,6 @@ enum {
 	ANR_GROUP_BYTES = 32
 };
 
-static uint64_t number(const json_t *o, const char *key)
-{
-	json_int_t v = json_integer_value(json_object_get(o, key));
-
-	return v > 0 ? (uint64_t)v : 0;
-}
-
 static bool is_source(const json_t *task)
 {
 	return strcmp(tw_json_text(task, "kind"), "source") == 0;
@@ -71,9 +64,9 @@ static bool is_source(const json_t *task)
 static enum tw_status enter_sandbox(const json_t *task, struct tw_err *err)
 {
 	const json_t *limits = json_object_get(task, "limits");
-	const struct tw_jail jail = {.memory_bytes = number(limits, "memory_bytes"),
-	        .cpu_s = number(limits, "cpu_s"),
-	        .file_bytes = number(limits, "file_bytes"),
+	const struct tw_jail jail = {.memory_bytes = tw_json_count(limits, "memory_bytes"),
+	        .cpu_s = tw_json_count(limits, "cpu_s"),
+	        .file_bytes = tw_json_count(limits, "file_bytes"),
 	        .filter = json_is_true(json_object_get(limits, "jail")),
 	        .folder = is_source(task) ? TW_WORKER_INPUT : 0};
 	enum tw_status st = is_source(task) ? tw_worker_source_begin(err) : TW_OK;
@@ -85,20 +78,20 @@ struct tw_limits tw_worker_limits(const json_t *o)
 {
 	struct tw_limits l = tw_limits_default();
 
-	if (number(o, "decoded_bytes"))
-		l.max_decoded_bytes = number(o, "decoded_bytes");
-	if (number(o, "ratio"))
-		l.max_ratio = (uint32_t)number(o, "ratio");
-	if (number(o, "slices"))
-		l.max_slices = number(o, "slices");
-	if (number(o, "depth"))
-		l.max_depth = (uint32_t)number(o, "depth");
-	if (number(o, "threads"))
-		l.max_threads = (uint32_t)number(o, "threads");
-	if (number(o, "name_bytes"))
-		l.max_name_bytes = (uint32_t)number(o, "name_bytes");
-	if (number(o, "memory_bytes"))
-		l.max_memory_bytes = number(o, "memory_bytes");
+	if (tw_json_count(o, "decoded_bytes"))
+		l.max_decoded_bytes = tw_json_count(o, "decoded_bytes");
+	if (tw_json_count(o, "ratio"))
+		l.max_ratio = (uint32_t)tw_json_count(o, "ratio");
+	if (tw_json_count(o, "slices"))
+		l.max_slices = tw_json_count(o, "slices");
+	if (tw_json_count(o, "depth"))
+		l.max_depth = (uint32_t)tw_json_count(o, "depth");
+	if (tw_json_count(o, "threads"))
+		l.max_threads = (uint32_t)tw_json_count(o, "threads");
+	if (tw_json_count(o, "name_bytes"))
+		l.max_name_bytes = (uint32_t)tw_json_count(o, "name_bytes");
+	if (tw_json_count(o, "memory_bytes"))
+		l.max_memory_bytes = tw_json_count(o, "memory_bytes");
 	randombytes_buf(&l.hash_salt, sizeof l.hash_salt);
 	return l;
 }
@@ -474,8 +467,8 @@ static struct job begin_job(const json_t *task, size_t i, size_t n)
 	return (struct job){.system_fd = -1,
 	        .scratch = {.fd = SYSTEM_FD,
 	                .from = SCRATCH_FROM,
-	                .max_bytes = number(limits, "scratch_bytes"),
-	                .min_free_bytes = number(limits, "min_free_bytes")},
+	                .max_bytes = tw_json_count(limits, "scratch_bytes"),
+	                .min_free_bytes = tw_json_count(limits, "min_free_bytes")},
 	        .limits = tw_worker_limits(limits),
 	        .input = TW_WORKER_INPUT + (int)i,
 	        .output = i ? TW_WORKER_INPUT + (int)(n + i) - 1 : TW_WORKER_OUTPUT,
