@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "decoder/base/buf.h"
 #include "server/base/log.h"
 
 enum { NOTES = 128, NAME_BYTES = 256 };
@@ -24,11 +25,6 @@ bool tw_sums_are_stored(const uint8_t *header)
 	       header[17] == 0 && header[20] == TW_SUMS_BYTES;
 }
 
-static uint32_t word(const uint8_t *p)
-{
-	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
 static void put_word(uint8_t *p, uint32_t w)
 {
 	for (int i = 0; i < 4; i++)
@@ -42,8 +38,8 @@ static void sum(const uint8_t *page, uint8_t ret[TW_SUMS_BYTES])
 	uint32_t b = 0;
 
 	for (size_t at = 0; at < TW_SUMS_PAGE - TW_SUMS_BYTES; at += 8) {
-		a += word(page + at) + b;
-		b += word(page + at + 4) + a;
+		a += tw_u32le(page + at) + b;
+		b += tw_u32le(page + at + 4) + a;
 	}
 	put_word(ret, a);
 	put_word(ret + 4, b);

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "decoder/formats/json/json_text.h"
+
 enum { NAME_BYTES = 4096, ORIGINALS = 16 };
 
 struct tw_str tw_note_text(
@@ -13,15 +15,6 @@ struct tw_str tw_note_text(
 	        kind != TW_NOTE_class_load)
 		return text;
 	return tw_retrace_class(retrace, text, &original) ? original : text;
-}
-
-static struct tw_str word(const json_t *o, const char *key)
-{
-	const json_t *v = json_object_get(o, key);
-
-	if (!json_is_string(v))
-		return TW_STR("");
-	return (struct tw_str){json_string_value(v), json_string_length(v)};
 }
 
 /* "void a.b.c(int, a.d)": class a.b, method c. */
@@ -51,7 +44,7 @@ static bool name_method(
 	struct tw_retrace_walk walk = {.r = retrace};
 	struct tw_retraced found[ORIGINALS];
 	struct tw_retrace_at at = {.line = 0};
-	struct tw_str line = word(o, source_key);
+	struct tw_str line = tw_json_text_of(o, source_key);
 	char out[NAME_BYTES];
 	struct tw_str file;
 	bool known;
@@ -59,7 +52,7 @@ static bool name_method(
 	uint64_t number;
 	size_t n;
 
-	if (!split(word(o, method_key), &at))
+	if (!split(tw_json_text_of(o, method_key), &at))
 		return true;
 	file = tw_str_split(&line, ':');
 	if (tw_str_u64(line, UINT32_MAX, &number))
