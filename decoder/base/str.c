@@ -138,7 +138,7 @@ bool tw_str_i64(struct tw_str s, int64_t *ret)
 	uint64_t v;
 
 	if (negative)
-		s = (struct tw_str){s.ptr + 1, s.len - 1};
+		s = tw_str_from(s, 1);
 	if (!tw_str_u64(s, (uint64_t)INT64_MAX + negative, &v))
 		return false;
 	*ret = negative ? (int64_t)(0 - v) : (int64_t)v;
@@ -218,7 +218,7 @@ bool tw_str_is_graphic(struct tw_str s)
 struct tw_str tw_str_trim(struct tw_str s)
 {
 	while (s.len && is_blank(s.ptr[0]))
-		s = (struct tw_str){s.ptr + 1, s.len - 1};
+		s = tw_str_from(s, 1);
 	while (s.len && is_blank(s.ptr[s.len - 1]))
 		s.len--;
 	return s;

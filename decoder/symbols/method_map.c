@@ -139,12 +139,12 @@ static void take_line(struct tw_map_writer *w, struct tw_str line)
 	struct entry e;
 
 	if (w->line_offset == 0 && line.len >= 3 && memcmp(line.ptr, "\xEF\xBB\xBF", 3) == 0)
-		line = (struct tw_str){line.ptr + 3, line.len - 3};
+		line = tw_str_from(line, 3);
 	/* NOLINTNEXTLINE(bugprone-branch-clone) e is read only once it is parsed */
 	if (w->overlong || (line.len && memchr(line.ptr, '\0', line.len))) {
 		malformed(w, line);
 	} else if (line.len && line.ptr[0] == '#') {
-		note_version(w, (struct tw_str){line.ptr + 1, line.len - 1});
+		note_version(w, tw_str_from(line, 1));
 	} else if (line.len && !parse(line, &e)) {
 		malformed(w, line);
 	} else if (line.len) {

@@ -23,7 +23,7 @@ static bool split(struct tw_str full, struct tw_str *ret_class, struct tw_str *r
 		end++;
 	if (!tw_retrace_split((struct tw_str){full.ptr, end}, ret_class, ret_method))
 		return false;
-	*ret_descriptor = (struct tw_str){full.ptr + end, full.len - end};
+	*ret_descriptor = tw_str_from(full, end);
 	return true;
 }
 

@@ -198,7 +198,7 @@ static bool fits(
 
 	if (descriptor.len == 0 || descriptor.ptr[0] != '(')
 		return false;
-	descriptor = (struct tw_str){descriptor.ptr + 1, descriptor.len - 1};
+	descriptor = tw_str_from(descriptor, 1);
 	while (descriptor.len && descriptor.ptr[0] != ')') {
 		if (args.len == 0 || !take_type(r, &descriptor, buf, &type, &arrays) ||
 		        !same_type(tw_str_split(&args, ','), type, arrays))
@@ -206,7 +206,7 @@ static bool fits(
 	}
 	if (args.len || descriptor.len == 0)
 		return false;
-	descriptor = (struct tw_str){descriptor.ptr + 1, descriptor.len - 1};
+	descriptor = tw_str_from(descriptor, 1);
 	return descriptor.len == 0 ||
 	       (take_type(r, &descriptor, buf, &type, &arrays) && same_type(m->type, type, arrays));
 }
@@ -318,7 +318,7 @@ bool tw_retrace_split(struct tw_str name, struct tw_str *ret_class, struct tw_st
 	if (dot < 2 || dot == name.len)
 		return false;
 	*ret_class = (struct tw_str){name.ptr, dot - 1};
-	*ret_method = (struct tw_str){name.ptr + dot, name.len - dot};
+	*ret_method = tw_str_from(name, dot);
 	return true;
 }
 

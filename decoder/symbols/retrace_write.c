@@ -170,7 +170,7 @@ static void split_name(struct tw_str full, struct tw_str *ret_class, struct tw_s
 
 	while (dot > 0 && full.ptr[dot - 1] != '.')
 		dot--;
-	*ret_name = (struct tw_str){full.ptr + dot, full.len - dot};
+	*ret_name = tw_str_from(full, dot);
 	*ret_class = (struct tw_str){full.ptr, dot ? dot - 1 : 0};
 }
 
@@ -328,7 +328,7 @@ static void take_line(struct tw_retrace_writer *w, struct tw_str line)
 	if (text.len > MAX_LINE || memchr(text.ptr, 0, text.len))
 		malformed(w, text);
 	else if (text.ptr[0] == '#')
-		take_comment(w, (struct tw_str){text.ptr + 1, text.len - 1});
+		take_comment(w, tw_str_from(text, 1));
 	else if (text.ptr == line.ptr)
 		take_class(w, text);
 	else
@@ -463,7 +463,7 @@ static void parse(struct tw_retrace_writer *w)
 	struct tw_str rest = {(const char *)w->text.data, w->text.len};
 
 	if (rest.len >= 3 && memcmp(rest.ptr, "\xEF\xBB\xBF", 3) == 0)
-		rest = (struct tw_str){rest.ptr + 3, rest.len - 3};
+		rest = tw_str_from(rest, 3);
 	while (rest.len && !w->failed)
 		take_line(w, tw_str_split(&rest, '\n'));
 	w->stats.classes = w->n_classes;

@@ -341,7 +341,7 @@ bool tw_req_reply_unchanged(struct tw_req *r, const char *etag)
 		struct tw_str one = tw_str_trim(tw_str_split(&rest, ','));
 
 		if (one.len > 2 && one.ptr[0] == 'W' && one.ptr[1] == '/')
-			one = (struct tw_str){one.ptr + 2, one.len - 2};
+			one = tw_str_from(one, 2);
 		if (tw_str_eq(one, tw_str_of(quoted)) || tw_str_eq(one, TW_STR("*")))
 			return tw_req_reply_empty(r, MHD_HTTP_NOT_MODIFIED, NULL) == TW_OK;
 	}
@@ -649,7 +649,7 @@ static bool parse_part(struct tw_str part, struct tw_str *ret_name, unsigned *re
 		return ret_name->len > 0;
 	if (part.len < 2 || (part.ptr[0] | 0x20) != 'q' || part.ptr[1] != '=')
 		return false;
-	return parse_weight(tw_str_trim((struct tw_str){part.ptr + 2, part.len - 2}), ret_weight);
+	return parse_weight(tw_str_trim(tw_str_from(part, 2)), ret_weight);
 }
 
 /* Weights by coding; the star applies to those not named.  Identity has the lowest preference

@@ -82,7 +82,7 @@ static enum tw_status parse_pieces(
 {
 	if (path.len == 0 || path.ptr[0] != '/')
 		return tw_fail(err, TW_BAD_REQUEST, "the path must begin with /");
-	path = (struct tw_str){path.ptr + 1, path.len - 1};
+	path = tw_str_from(path, 1);
 	while (path.len) {
 		bool more = memchr(path.ptr, '/', path.len);
 		struct tw_str piece = tw_str_split(&path, '/');
@@ -412,7 +412,7 @@ static bool parse_number(const char *text, int64_t *ret)
 	uint64_t n;
 
 	if (negative)
-		s = (struct tw_str){s.ptr + 1, s.len - 1};
+		s = tw_str_from(s, 1);
 	if (!tw_str_u64(s, INT64_MAX, &n))
 		return false;
 	*ret = negative ? -(int64_t)n : (int64_t)n;

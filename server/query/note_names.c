@@ -25,7 +25,7 @@ static bool split(struct tw_str pretty, struct tw_retrace_at *ret)
 
 	while (begin && name.ptr[begin - 1] != ' ')
 		begin--;
-	name = (struct tw_str){name.ptr + begin, name.len - begin};
+	name = tw_str_from(name, begin);
 	return tw_retrace_split(name, &ret->class_name, &ret->method);
 }
 

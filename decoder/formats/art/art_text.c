@@ -120,7 +120,7 @@ static bool hex_id(struct tw_str text, uint64_t *ret)
 	uint64_t v = 0;
 
 	if (text.len > 2 && text.ptr[0] == '0' && (text.ptr[1] | 0x20) == 'x')
-		text = (struct tw_str){text.ptr + 2, text.len - 2};
+		text = tw_str_from(text, 2);
 	if (text.len == 0 || text.len > 16)
 		return false;
 	for (size_t i = 0; i < text.len; i++) {

@@ -63,7 +63,7 @@ static struct tw_str short_name(struct tw_str text)
 
 	while (at && name.ptr[at - 1] != ' ')
 		at--;
-	name = (struct tw_str){name.ptr + at, name.len - at};
+	name = tw_str_from(name, at);
 	return name.len ? name : text;
 }
 

@@ -228,7 +228,7 @@ static bool frame_of(struct tw_str line, char buf[TW_FRAME_NAME_BYTES], struct t
 	if (line.len && line.ptr[0] == '#')
 		return native_frame_of(line, ret);
 	if (line.len > 3 && memcmp(line.ptr, "at ", 3) == 0)
-		line = (struct tw_str){line.ptr + 3, line.len - 3};
+		line = tw_str_from(line, 3);
 	*ret = tw_str_trim(tw_str_split(&line, '('));
 	if (ret->len == 0 || line.len == 0 || !memchr(ret->ptr, '.', ret->len))
 		return false;
@@ -247,7 +247,7 @@ static enum tw_status add_frames(struct matrix *s, struct tw_str text, struct tw
 
 		while (at && text.ptr[at - 1] != '\n')
 			at--;
-		if (frame_of((struct tw_str){text.ptr + at, text.len - at}, buf, &frame))
+		if (frame_of(tw_str_from(text, at), buf, &frame))
 			st = tw_samples_frame(
 			        s->samples, s->sink->ops->name(s->sink, frame), TW_NO_OFFSET, err);
 		text.len = at ? at - 1 : 0;

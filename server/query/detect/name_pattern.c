@@ -67,7 +67,7 @@ bool tw_name_fits(struct tw_str name, struct tw_str gaps)
 		return tw_str_eq(name, gaps);
 	while (last > 0 && middle.ptr[last - 1] != '*')
 		last--;
-	tail = (struct tw_str){middle.ptr + last, middle.len - last};
+	tail = tw_str_from(middle, last);
 	if (name.len < head.len + tail.len || !tw_str_starts(name, head) || !ends(name, tail))
 		return false;
 	return has_pieces((struct tw_str){name.ptr + head.len, name.len - head.len - tail.len},
