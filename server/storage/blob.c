@@ -234,7 +234,7 @@ void tw_blob_drop_end(struct tw_blobs *b)
 	tw_blob_use_end(b);
 }
 
-static enum tw_status check_space(const struct tw_blobs *b, uint64_t bytes, struct tw_err *err)
+enum tw_status tw_blobs_check_space(const struct tw_blobs *b, uint64_t bytes, struct tw_err *err)
 {
 	enum tw_status st = tw_blobs_check_reserve(b, err);
 	struct tw_disk d, left;
@@ -254,11 +254,6 @@ static enum tw_status check_space(const struct tw_blobs *b, uint64_t bytes, stru
 	if (bytes > d.free_bytes)
 		return tw_fail(err, TW_FULL, "no space left for uploads");
 	return TW_OK;
-}
-
-enum tw_status tw_blobs_check_space(const struct tw_blobs *b, uint64_t bytes, struct tw_err *err)
-{
-	return check_space(b, bytes, err);
 }
 
 static uint64_t min_free_of(const struct tw_blobs *b, const struct tw_disk *d)
@@ -390,7 +385,7 @@ enum tw_status tw_blobs_ready(const struct tw_blobs *b, struct tw_err *err)
 enum tw_status tw_blob_begin(
         struct tw_blobs *b, uint64_t max_bytes, struct tw_blob_writer **ret, struct tw_err *err)
 {
-	enum tw_status st = check_space(b, 0, err);
+	enum tw_status st = tw_blobs_check_space(b, 0, err);
 	struct tw_blob_writer *w;
 
 	if (st == TW_OK)
@@ -425,7 +420,7 @@ enum tw_status tw_blob_write(struct tw_blob_writer *w, const void *p, size_t n, 
 		        (unsigned long long)w->max_bytes);
 	if (w->bytes + n > w->next_check) {
 		w->next_check = w->bytes + n + CHECK_EVERY_BYTES;
-		st = check_space(w->blobs, n, err);
+		st = tw_blobs_check_space(w->blobs, n, err);
 	}
 	if (st == TW_OK)
 		st = tw_write_all(w->fd, p, n) ? TW_OK : tw_store_fail_errno("write", w->path, err);
@@ -466,6 +461,15 @@ bool tw_blob_key(const char *sha256, char out[TW_STORE_KEY])
 
 /* --- writing --- */
 
+/* Ends the hash of what was written. */
+static void end_hash(struct tw_blob_writer *w, char ret_sha256[TW_SHA256_HEX])
+{
+	uint8_t hash[32];
+
+	gnutls_hash_output(w->sha, hash);
+	tw_sha256_hex(hash, ret_sha256);
+}
+
 static enum tw_status put_held(struct tw_blobs *b, struct tw_store_put *p, struct tw_err *err)
 {
 	const struct tw_blob_peers *peers = &b->peers;
@@ -489,12 +493,10 @@ enum tw_status tw_blob_wait(struct tw_blob_writer *w, struct tw_err *err)
 
 enum tw_status tw_blob_store(struct tw_blob_writer *w, struct tw_err *err)
 {
-	uint8_t hash[32];
 	enum tw_status st = TW_OK;
 
 	tw_crash_point("spool_written");
-	gnutls_hash_output(w->sha, hash);
-	tw_sha256_hex(hash, w->sha256);
+	end_hash(w, w->sha256);
 	(void)tw_blob_key(w->sha256, w->key);
 	if (w->blobs->claims)
 		st = tw_claim(w->blobs->claims, w->key, err);
@@ -513,14 +515,12 @@ enum tw_status tw_blob_store(struct tw_blob_writer *w, struct tw_err *err)
 enum tw_status tw_blob_take_content(
         struct tw_blob_writer *w, char *out, size_t cap, struct tw_err *err)
 {
-	uint8_t hash[32];
 	enum tw_status st = tw_fd_hex(w->fd, out, cap, err);
 
 	if (st != TW_OK)
 		return st;
 	(void)unlink(w->path);
-	gnutls_hash_output(w->sha, hash);
-	tw_sha256_hex(hash, w->sha256);
+	end_hash(w, w->sha256);
 	return TW_OK;
 }
 
@@ -566,12 +566,9 @@ struct tw_blob_writer *tw_blob_discard(struct tw_blob_writer *w)
 enum tw_status tw_blob_set_aside(struct tw_blob_writer *w, const char *path,
         char ret_sha256[TW_SHA256_HEX], struct tw_err *err)
 {
-	uint8_t hash[32];
-
 	if (rename(w->path, path) != 0)
 		return tw_store_fail_errno("rename", w->path, err);
-	gnutls_hash_output(w->sha, hash);
-	tw_sha256_hex(hash, ret_sha256);
+	end_hash(w, ret_sha256);
 	close_writer(w, 0);
 	return TW_OK;
 }
