@@ -218,69 +218,69 @@ static void add_issues(const json_t *doc, struct tw_buf *out)
 	}
 }
 
-static void add_issue(const struct tw_ticket_task *a, const char *below, struct tw_buf *out)
+static void add_issue(const struct tw_ticket_task *task, const char *below, struct tw_buf *out)
 {
-	add_issues(a->tracker, out);
-	tw_buf_printf(out, "/%s%s", a->key, below);
+	add_issues(task->tracker, out);
+	tw_buf_printf(out, "/%s%s", task->key, below);
 }
 
-static void add_since(const struct tw_ticket_task *a, struct tw_buf *out)
+static void add_since(const struct tw_ticket_task *task, struct tw_buf *out)
 {
-	const time_t at = (time_t)((a->since_ms - CLOCKS_APART_MS) / 1000);
+	const time_t at = (time_t)((task->since_ms - CLOCKS_APART_MS) / 1000);
 	struct tm utc;
 
-	if (a->since_ms > CLOCKS_APART_MS && gmtime_r(&at, &utc))
+	if (task->since_ms > CLOCKS_APART_MS && gmtime_r(&at, &utc))
 		tw_buf_printf(out, "&since=%04d-%02d-%02dT%02d:%02d:%02dZ", utc.tm_year + 1900,
 		        utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
 }
 
 /* Reads lists where the tracker's search index lags behind. */
-static void search(const struct tw_ticket_task *a, struct tw_buf *out)
+static void search(const struct tw_ticket_task *task, struct tw_buf *out)
 {
-	const char *project = tw_json_text(a->tracker, "repository");
+	const char *project = tw_json_text(task->tracker, "repository");
 
-	switch (which(a->tracker)) {
+	switch (which(task->tracker)) {
 	case TW_GITHUB:
-		add_issues(a->tracker, out);
+		add_issues(task->tracker, out);
 		tw_buf_printf(out, "?state=all&sort=created&direction=desc&per_page=%d", LISTED);
-		add_since(a, out);
+		add_since(task, out);
 		return;
 	case TW_GITEA:
-		add_issues(a->tracker, out);
+		add_issues(task->tracker, out);
 		tw_buf_printf(out, "?state=all&type=issues&limit=%d", LISTED);
-		add_since(a, out);
+		add_since(task, out);
 		return;
 	case TW_GITLAB:
-		add_issues(a->tracker, out);
-		tw_buf_printf(out, "?in=description&per_page=%d&search=%s", LISTED, a->tag);
+		add_issues(task->tracker, out);
+		tw_buf_printf(out, "?in=description&per_page=%d&search=%s", LISTED, task->tag);
 		return;
 	default:
-		add_root(a->tracker, out);
+		add_root(task->tracker, out);
 		/* Jira Cloud, which needs a user, replaced the endpoint that Data Center has */
 		tw_buf_printf(out, "/rest/api/2/search%s?fields=status,labels&maxResults=1&jql=",
-		        tw_json_text(a->tracker, "user")[0] ? "/jql" : "");
+		        tw_json_text(task->tracker, "user")[0] ? "/jql" : "");
 		tw_buf_printf(out,
 		        "project%%20%%3D%%20%%22%s%%22%%20AND%%20labels%%20%%3D%%20%%22%s"
 		        "%%22",
-		        project, a->tag);
+		        project, task->tag);
 	}
 }
 
-static void put_ids(const struct tw_ticket_task *a, struct tw_buf *out)
+static void put_ids(const struct tw_ticket_task *task, struct tw_buf *out)
 {
-	add_root(a->tracker, out);
-	if (which(a->tracker) == TW_GITLAB) {
+	add_root(task->tracker, out);
+	if (which(task->tracker) == TW_GITLAB) {
 		tw_buf_printf(out, "/users?username=");
-		tw_markup_query(out, a->assignee, strlen(a->assignee));
+		tw_markup_query(out, task->assignee, strlen(task->assignee));
 	} else {
 		tw_buf_printf(out, "/repos/%s/labels?limit=%d",
-		        tw_json_text(a->tracker, "repository"), LISTED);
+		        tw_json_text(task->tracker, "repository"), LISTED);
 	}
 }
 
-static json_t *labels_of(const struct tw_ticket_task *a)
+static json_t *labels_of(const struct tw_ticket_task *task)
 {
-	const json_t *set = json_object_get(a->tracker, "labels");
+	const json_t *set = json_object_get(task->tracker, "labels");
 
 	return set ? json_deep_copy(set) : json_array();
 }
@@ -302,53 +302,53 @@ static json_t *joined(json_t *list)
 	return text;
 }
 
-static json_t *jira_fields(const struct tw_ticket_task *a)
+static json_t *jira_fields(const struct tw_ticket_task *task)
 {
-	const char *type = tw_json_text(a->tracker, "issue_type");
-	json_t *labels = labels_of(a);
+	const char *type = tw_json_text(task->tracker, "issue_type");
+	json_t *labels = labels_of(task);
 	json_t *fields;
 
-	(void)json_array_append_new(labels, json_string(a->tag));
+	(void)json_array_append_new(labels, json_string(task->tag));
 	fields = json_pack("{s:{s:s}, s:s, s:s, s:{s:s}, s:o}", "project", "key",
-	        tw_json_text(a->tracker, "repository"), "summary", a->title, "description", a->body,
-	        "issuetype", "name", *type ? type : "Bug", "labels", labels);
-	if (fields && *a->assignee)
+	        tw_json_text(task->tracker, "repository"), "summary", task->title, "description",
+	        task->body, "issuetype", "name", *type ? type : "Bug", "labels", labels);
+	if (fields && *task->assignee)
 		(void)json_object_set_new(fields, "assignee",
 		        json_pack("{s:s}",
-		                tw_json_text(a->tracker, "user")[0] ? "accountId" : "name",
-		                a->assignee));
+		                tw_json_text(task->tracker, "user")[0] ? "accountId" : "name",
+		                task->assignee));
 	return json_pack("{s:o}", "fields", fields);
 }
 
-static json_t *new_issue(const struct tw_ticket_task *a)
+static json_t *new_issue(const struct tw_ticket_task *task)
 {
 	json_t *j;
 
-	switch (which(a->tracker)) {
+	switch (which(task->tracker)) {
 	case TW_JIRA:
-		return jira_fields(a);
+		return jira_fields(task);
 	case TW_GITLAB:
-		j = json_pack("{s:s, s:s, s:o}", "title", a->title, "description", a->body,
-		        "labels", joined(labels_of(a)));
-		if (j && json_array_size(a->ids))
-			(void)json_object_set_new(j, "assignee_ids", json_deep_copy(a->ids));
+		j = json_pack("{s:s, s:s, s:o}", "title", task->title, "description", task->body,
+		        "labels", joined(labels_of(task)));
+		if (j && json_array_size(task->ids))
+			(void)json_object_set_new(j, "assignee_ids", json_deep_copy(task->ids));
 		return j;
 	default:
-		j = json_pack("{s:s, s:s, s:o}", "title", a->title, "body", a->body, "labels",
-		        which(a->tracker) == TW_GITHUB ? labels_of(a)
-		        : a->ids                       ? json_deep_copy(a->ids)
-		                                       : json_array());
-		if (j && *a->assignee)
-			(void)json_object_set_new(j, "assignees", json_pack("[s]", a->assignee));
+		j = json_pack("{s:s, s:s, s:o}", "title", task->title, "body", task->body, "labels",
+		        which(task->tracker) == TW_GITHUB ? labels_of(task)
+		        : task->ids                       ? json_deep_copy(task->ids)
+		                                          : json_array());
+		if (j && *task->assignee)
+			(void)json_object_set_new(j, "assignees", json_pack("[s]", task->assignee));
 		return j;
 	}
 }
 
-static json_t *reopening(const struct tw_ticket_task *a)
+static json_t *reopening(const struct tw_ticket_task *task)
 {
-	switch (which(a->tracker)) {
+	switch (which(task->tracker)) {
 	case TW_JIRA:
-		return json_pack("{s:{s:O}}", "transition", "id", json_array_get(a->ids, 0));
+		return json_pack("{s:{s:O}}", "transition", "id", json_array_get(task->ids, 0));
 	case TW_GITLAB:
 		return json_pack("{s:s}", "state_event", "reopen");
 	default:
@@ -368,51 +368,51 @@ static void put_body(json_t *j, struct tw_buf *out)
 	json_decref(j);
 }
 
-static void reopen(const struct tw_ticket_task *a, struct tw_ticket_request *r)
+static void reopen(const struct tw_ticket_task *task, struct tw_ticket_request *r)
 {
-	const unsigned t = which(a->tracker);
+	const unsigned t = which(task->tracker);
 
 	r->method = t == TW_JIRA ? "POST" : t == TW_GITLAB ? "PUT" : "PATCH";
-	add_issue(a, t == TW_JIRA ? "/transitions" : "", &r->url);
-	put_body(reopening(a), &r->body);
+	add_issue(task, t == TW_JIRA ? "/transitions" : "", &r->url);
+	put_body(reopening(task), &r->body);
 }
 
-static void comment(const struct tw_ticket_task *a, struct tw_ticket_request *r)
+static void comment(const struct tw_ticket_task *task, struct tw_ticket_request *r)
 {
 	static const char *const below[] = {"/comments", "/notes", "/comment", "/comments"};
 
 	r->method = "POST";
-	add_issue(a, below[which(a->tracker)], &r->url);
-	put_body(json_pack("{s:s}", "body", a->comment), &r->body);
+	add_issue(task, below[which(task->tracker)], &r->url);
+	put_body(json_pack("{s:s}", "body", task->comment), &r->body);
 }
 
 static void fill(
-        const struct tw_ticket_task *a, enum tw_ticket_step step, struct tw_ticket_request *r)
+        const struct tw_ticket_task *task, enum tw_ticket_step step, struct tw_ticket_request *r)
 {
 	r->method = "GET";
 	switch (step) {
 	case TW_TICKET_SEARCH:
-		search(a, &r->url);
+		search(task, &r->url);
 		break;
 	case TW_TICKET_IDS:
-		put_ids(a, &r->url);
+		put_ids(task, &r->url);
 		break;
 	case TW_TICKET_CREATE:
 		r->method = "POST";
-		add_issues(a->tracker, &r->url);
-		put_body(new_issue(a), &r->body);
+		add_issues(task->tracker, &r->url);
+		put_body(new_issue(task), &r->body);
 		break;
 	case TW_TICKET_READ:
-		add_issue(a, which(a->tracker) == TW_JIRA ? "?fields=status" : "", &r->url);
+		add_issue(task, which(task->tracker) == TW_JIRA ? "?fields=status" : "", &r->url);
 		break;
 	case TW_TICKET_WAYS:
-		add_issue(a, "/transitions", &r->url);
+		add_issue(task, "/transitions", &r->url);
 		break;
 	case TW_TICKET_REOPEN:
-		reopen(a, r);
+		reopen(task, r);
 		break;
 	case TW_TICKET_COMMENT:
-		comment(a, r);
+		comment(task, r);
 	}
 }
 
@@ -447,48 +447,48 @@ static void bearer(struct tw_ticket_request *r, const char *scheme, const char *
 	explicit_bzero(value, sizeof value);
 }
 
-static void add_headers(const struct tw_ticket_task *a, struct tw_ticket_request *r)
+static void add_headers(const struct tw_ticket_task *task, struct tw_ticket_request *r)
 {
-	const char *user = tw_json_text(a->tracker, "user");
+	const char *user = tw_json_text(task->tracker, "user");
 
-	switch (which(a->tracker)) {
+	switch (which(task->tracker)) {
 	case TW_GITHUB:
-		bearer(r, "Bearer", a->token);
+		bearer(r, "Bearer", task->token);
 		add_header(r, "Accept", "application/vnd.github+json");
 		add_header(r, "X-GitHub-Api-Version", "2022-11-28");
 		return;
 	case TW_GITLAB:
-		add_header(r, "PRIVATE-TOKEN", a->token);
+		add_header(r, "PRIVATE-TOKEN", task->token);
 		return;
 	case TW_GITEA:
-		bearer(r, "token", a->token);
+		bearer(r, "token", task->token);
 		return;
 	default:
 		if (*user)
-			basic(r, user, a->token);
+			basic(r, user, task->token);
 		else
-			bearer(r, "Bearer", a->token);
+			bearer(r, "Bearer", task->token);
 	}
 }
 
-bool tw_ticket_needs(const struct tw_ticket_task *a, enum tw_ticket_step step)
+bool tw_ticket_needs(const struct tw_ticket_task *task, enum tw_ticket_step step)
 {
-	const unsigned t = which(a->tracker);
+	const unsigned t = which(task->tracker);
 
 	if (step == TW_TICKET_IDS)
-		return (t == TW_GITLAB && *a->assignee) ||
-		       (t == TW_GITEA && json_array_size(json_object_get(a->tracker, "labels")));
+		return (t == TW_GITLAB && *task->assignee) ||
+		       (t == TW_GITEA && json_array_size(json_object_get(task->tracker, "labels")));
 	return step != TW_TICKET_WAYS || t == TW_JIRA;
 }
 
-enum tw_status tw_ticket_request(const struct tw_ticket_task *a, enum tw_ticket_step step,
+enum tw_status tw_ticket_request(const struct tw_ticket_task *task, enum tw_ticket_step step,
         struct tw_ticket_request *ret, struct tw_err *err)
 {
 	ret->n_headers = 0;
 	tw_buf_init(&ret->url, TW_ISSUE_BYTES);
 	tw_buf_init(&ret->body, TW_TICKET_REQUEST_BYTES);
-	fill(a, step, ret);
-	add_headers(a, ret);
+	fill(task, step, ret);
+	add_headers(task, ret);
 	(void)tw_buf_add_u8(&ret->url, 0);
 	(void)tw_buf_add_u8(&ret->body, 0);
 	if (tw_buf_status(&ret->url) != TW_OK || tw_buf_status(&ret->body) != TW_OK)
@@ -532,12 +532,12 @@ static void read_url(const char *url, struct tw_ticket_seen *ret)
 		(void)snprintf(ret->url, sizeof ret->url, "%s", url);
 }
 
-static void browse_url(const struct tw_ticket_task *a, struct tw_ticket_seen *ret)
+static void browse_url(const struct tw_ticket_task *task, struct tw_ticket_seen *ret)
 {
 	struct tw_buf url;
 
 	tw_buf_init(&url, TW_TICKET_URL_BYTES);
-	add_root(a->tracker, &url);
+	add_root(task->tracker, &url);
 	tw_buf_printf(&url, "/browse/%s", ret->key);
 	(void)tw_buf_add_u8(&url, 0);
 	if (tw_buf_status(&url) == TW_OK)
@@ -546,11 +546,11 @@ static void browse_url(const struct tw_ticket_task *a, struct tw_ticket_seen *re
 }
 
 static bool read_issue(
-        const struct tw_ticket_task *a, const json_t *issue, struct tw_ticket_seen *ret)
+        const struct tw_ticket_task *task, const json_t *issue, struct tw_ticket_seen *ret)
 {
 	static const char *const keys[] = {"number", "iid", "key", "number"};
 	static const char *const urls[] = {"html_url", "web_url", "", "html_url"};
-	const unsigned t = which(a->tracker);
+	const unsigned t = which(task->tracker);
 	const json_t *status = json_object_get(json_object_get(issue, "fields"), "status");
 
 	if (!read_key(issue, keys[t], ret))
@@ -559,7 +559,7 @@ static bool read_issue(
 	if (t == TW_JIRA) {
 		ret->closed = strcmp(tw_json_text(json_object_get(status, "statusCategory"), "key"),
 		                      "done") == 0;
-		browse_url(a, ret);
+		browse_url(task, ret);
 		return true;
 	}
 	ret->closed = strcmp(tw_json_text(issue, "state"), "closed") == 0;
@@ -567,45 +567,46 @@ static bool read_issue(
 	return true;
 }
 
-static bool has_tag(const struct tw_ticket_task *a, const json_t *issue)
+static bool has_tag(const struct tw_ticket_task *task, const json_t *issue)
 {
-	const unsigned t = which(a->tracker);
+	const unsigned t = which(task->tracker);
 	const json_t *label;
 	size_t i;
 
 	if (t != TW_JIRA)
 		return strstr(tw_json_text(issue, t == TW_GITLAB ? "description" : "body"),
-		               a->tag) != NULL;
+		               task->tag) != NULL;
 	json_array_foreach(json_object_get(json_object_get(issue, "fields"), "labels"), i, label)
 	{
-		if (json_is_string(label) && strcmp(json_string_value(label), a->tag) == 0)
+		if (json_is_string(label) && strcmp(json_string_value(label), task->tag) == 0)
 			return true;
 	}
 	return false;
 }
 
-static enum tw_status read_found(const struct tw_ticket_task *a, const json_t *j,
+static enum tw_status read_found(const struct tw_ticket_task *task, const json_t *j,
         struct tw_ticket_seen *ret, struct tw_err *err)
 {
-	const json_t *list = which(a->tracker) == TW_JIRA ? json_object_get(j, "issues") : j, *one;
+	const json_t *list = which(task->tracker) == TW_JIRA ? json_object_get(j, "issues") : j,
+	             *one;
 	size_t i;
 
 	if (!json_is_array(list))
 		return unexpected(err);
 	json_array_foreach(list, i, one)
 	{
-		if (!ret->found && has_tag(a, one) && !read_issue(a, one, ret))
+		if (!ret->found && has_tag(task, one) && !read_issue(task, one, ret))
 			return unexpected(err);
 	}
 	return TW_OK;
 }
 
-static bool has_label(const struct tw_ticket_task *a, const char *name)
+static bool has_label(const struct tw_ticket_task *task, const char *name)
 {
 	const json_t *label;
 	size_t i;
 
-	json_array_foreach(json_object_get(a->tracker, "labels"), i, label)
+	json_array_foreach(json_object_get(task->tracker, "labels"), i, label)
 	{
 		if (strcmp(json_string_value(label), name) == 0)
 			return true;
@@ -614,10 +615,10 @@ static bool has_label(const struct tw_ticket_task *a, const char *name)
 }
 
 /* Ids of the user, or of existing labels. */
-static enum tw_status read_ids(const struct tw_ticket_task *a, const json_t *j,
+static enum tw_status read_ids(const struct tw_ticket_task *task, const json_t *j,
         struct tw_ticket_seen *ret, struct tw_err *err)
 {
-	const bool users = which(a->tracker) == TW_GITLAB;
+	const bool users = which(task->tracker) == TW_GITLAB;
 	const json_t *one;
 	size_t i;
 
@@ -628,7 +629,7 @@ static enum tw_status read_ids(const struct tw_ticket_task *a, const json_t *j,
 	{
 		const json_t *id = json_object_get(one, "id");
 
-		if (json_is_integer(id) && (users || has_label(a, tw_json_text(one, "name"))))
+		if (json_is_integer(id) && (users || has_label(task, tw_json_text(one, "name"))))
 			(void)json_array_append_new(ret->ids, json_deep_copy(id));
 	}
 	return ret->ids ? TW_OK : tw_oom(err);
@@ -657,14 +658,14 @@ static enum tw_status read_transitions(
 	return tw_fail(err, TW_BAD_REQUEST, "Jira offers no transition that reopens the issue");
 }
 
-static enum tw_status read_answer(const struct tw_ticket_task *a, enum tw_ticket_step step,
+static enum tw_status read_answer(const struct tw_ticket_task *task, enum tw_ticket_step step,
         const json_t *j, struct tw_ticket_seen *ret, struct tw_err *err)
 {
 	switch (step) {
 	case TW_TICKET_SEARCH:
-		return read_found(a, j, ret, err);
+		return read_found(task, j, ret, err);
 	case TW_TICKET_IDS:
-		return read_ids(a, j, ret, err);
+		return read_ids(task, j, ret, err);
 	case TW_TICKET_WAYS:
 		return read_transitions(j, ret, err);
 	case TW_TICKET_CREATE:
@@ -673,10 +674,10 @@ static enum tw_status read_answer(const struct tw_ticket_task *a, enum tw_ticket
 	case TW_TICKET_COMMENT:
 		break;
 	}
-	return read_issue(a, j, ret) ? TW_OK : unexpected(err);
+	return read_issue(task, j, ret) ? TW_OK : unexpected(err);
 }
 
-enum tw_status tw_ticket_read_response(const struct tw_ticket_task *a, enum tw_ticket_step step,
+enum tw_status tw_ticket_read_response(const struct tw_ticket_task *task, enum tw_ticket_step step,
         struct tw_str answer, struct tw_ticket_seen *ret, struct tw_err *err)
 {
 	json_t *j;
@@ -686,7 +687,7 @@ enum tw_status tw_ticket_read_response(const struct tw_ticket_task *a, enum tw_t
 	if (step == TW_TICKET_REOPEN || step == TW_TICKET_COMMENT)
 		return TW_OK;
 	j = json_loadb(answer.ptr, answer.len, 0, NULL);
-	st = j ? read_answer(a, step, j, ret, err) : unexpected(err);
+	st = j ? read_answer(task, step, j, ret, err) : unexpected(err);
 	json_decref(j);
 	if (st != TW_OK) {
 		json_decref(ret->ids);
