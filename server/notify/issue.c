@@ -9,6 +9,15 @@
 
 const char *const tw_tracker_names[TW_TRACKERS + 1] = {"github", "gitlab", "jira", "gitea", NULL};
 
+enum tw_tracker tw_tracker_of(const json_t *doc)
+{
+	unsigned i = 0;
+
+	while (i + 1 < TW_TRACKERS && strcmp(tw_json_text(doc, "for"), tw_tracker_names[i]) != 0)
+		i++;
+	return (enum tw_tracker)i;
+}
+
 /* A ticket may be read weeks later. */
 enum { COMPARED_DAYS = 90 };
 enum { TITLE_NAME_BYTES = 120, ADDRESS_BODY_BYTES = 2000, SHORT_ID = 12 };

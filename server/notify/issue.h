@@ -12,6 +12,8 @@
 
 enum tw_tracker { TW_GITHUB, TW_GITLAB, TW_JIRA, TW_GITEA, TW_TRACKERS };
 extern const char *const tw_tracker_names[TW_TRACKERS + 1]; /* ends with NULL */
+/* The tracker of a TW_SETTING_TRACKER that was checked. */
+enum tw_tracker tw_tracker_of(const json_t *doc);
 
 enum { TW_ISSUE_CLASSES = 8, TW_ISSUE_METHODS = 5, TW_ISSUE_BYTES = 64 << 10 };
 enum { TW_ISSUE_EXEMPLARS = 5 };

@@ -20,13 +20,31 @@ enum {
 	CLOCKS_APART_MS = 10 * 60 * 1000
 };
 
+/* A number, as most switches have a default. */
 static unsigned which(const json_t *doc)
 {
-	unsigned i = 0;
+	return tw_tracker_of(doc);
+}
 
-	while (i + 1 < TW_TRACKERS && strcmp(tw_json_text(doc, "for"), tw_tracker_names[i]) != 0)
-		i++;
-	return i;
+/* The differences that need no code. */
+struct api {
+	const char *reserved;  /* not allowed in a label; "": none */
+	const char *key, *url; /* members of an issue */
+	const char *text;      /* the member that has the tag */
+	const char *comments;  /* path below the issue */
+	const char *reopen;    /* method of the request */
+};
+
+static const struct api apis[TW_TRACKERS] = {
+        [TW_GITHUB] = {"", "number", "html_url", "body", "/comments", "PATCH"},
+        [TW_GITLAB] = {",", "iid", "web_url", "description", "/notes", "PUT"},
+        [TW_JIRA] = {" ", "key", "", "", "/comment", "POST"},
+        [TW_GITEA] = {"", "number", "html_url", "body", "/comments", "PATCH"},
+};
+
+static const struct api *api_of(const json_t *doc)
+{
+	return &apis[tw_tracker_of(doc)];
 }
 
 /* --- settings --- */
@@ -80,7 +98,7 @@ static bool is_name(const json_t *value)
 static enum tw_status check_labels(const json_t *doc, struct tw_err *err)
 {
 	const json_t *list = json_object_get(doc, "labels"), *one;
-	const char *apart = which(doc) == TW_JIRA ? " " : which(doc) == TW_GITLAB ? "," : "";
+	const char *reserved = api_of(doc)->reserved;
 	size_t i;
 
 	if (!list)
@@ -90,7 +108,7 @@ static enum tw_status check_labels(const json_t *doc, struct tw_err *err)
 		        err, TW_BAD_REQUEST, "labels must be a list of at most %d", LABELS_MOST);
 	json_array_foreach(list, i, one)
 	{
-		if (!is_name(one) || (*apart && strstr(json_string_value(one), apart)))
+		if (!is_name(one) || (*reserved && strstr(json_string_value(one), reserved)))
 			return tw_fail(err, TW_BAD_REQUEST,
 			        "a label is a text of 1 to %d bytes, without commas for GitLab and "
 			        "spaces for Jira",
@@ -370,19 +388,15 @@ static void put_body(json_t *j, struct tw_buf *out)
 
 static void reopen(const struct tw_ticket_task *task, struct tw_ticket_request *r)
 {
-	const unsigned t = which(task->tracker);
-
-	r->method = t == TW_JIRA ? "POST" : t == TW_GITLAB ? "PUT" : "PATCH";
-	add_issue(task, t == TW_JIRA ? "/transitions" : "", &r->url);
+	r->method = api_of(task->tracker)->reopen;
+	add_issue(task, which(task->tracker) == TW_JIRA ? "/transitions" : "", &r->url);
 	put_body(reopening(task), &r->body);
 }
 
 static void comment(const struct tw_ticket_task *task, struct tw_ticket_request *r)
 {
-	static const char *const below[] = {"/comments", "/notes", "/comment", "/comments"};
-
 	r->method = "POST";
-	add_issue(task, below[which(task->tracker)], &r->url);
+	add_issue(task, api_of(task->tracker)->comments, &r->url);
 	put_body(json_pack("{s:s}", "body", task->comment), &r->body);
 }
 
@@ -548,34 +562,30 @@ static void browse_url(const struct tw_ticket_task *task, struct tw_ticket_seen 
 static bool read_issue(
         const struct tw_ticket_task *task, const json_t *issue, struct tw_ticket_seen *ret)
 {
-	static const char *const keys[] = {"number", "iid", "key", "number"};
-	static const char *const urls[] = {"html_url", "web_url", "", "html_url"};
-	const unsigned t = which(task->tracker);
+	const struct api *api = api_of(task->tracker);
 	const json_t *status = json_object_get(json_object_get(issue, "fields"), "status");
 
-	if (!read_key(issue, keys[t], ret))
+	if (!read_key(issue, api->key, ret))
 		return false;
 	ret->found = true;
-	if (t == TW_JIRA) {
+	if (which(task->tracker) == TW_JIRA) {
 		ret->closed = strcmp(tw_json_text(json_object_get(status, "statusCategory"), "key"),
 		                      "done") == 0;
 		browse_url(task, ret);
 		return true;
 	}
 	ret->closed = strcmp(tw_json_text(issue, "state"), "closed") == 0;
-	read_url(tw_json_text(issue, urls[t]), ret);
+	read_url(tw_json_text(issue, api->url), ret);
 	return true;
 }
 
 static bool has_tag(const struct tw_ticket_task *task, const json_t *issue)
 {
-	const unsigned t = which(task->tracker);
 	const json_t *label;
 	size_t i;
 
-	if (t != TW_JIRA)
-		return strstr(tw_json_text(issue, t == TW_GITLAB ? "description" : "body"),
-		               task->tag) != NULL;
+	if (which(task->tracker) != TW_JIRA)
+		return strstr(tw_json_text(issue, api_of(task->tracker)->text), task->tag) != NULL;
 	json_array_foreach(json_object_get(json_object_get(issue, "fields"), "labels"), i, label)
 	{
 		if (json_is_string(label) && strcmp(json_string_value(label), task->tag) == 0)

@@ -287,15 +287,6 @@ static enum tw_status ready_tracker(struct tw_req *r, json_t **ret, struct tw_er
 	return st;
 }
 
-static enum tw_tracker tracker_of(const json_t *doc)
-{
-	unsigned i = 0;
-
-	while (i + 1 < TW_TRACKERS && strcmp(tw_json_text(doc, "for"), tw_tracker_names[i]) != 0)
-		i++;
-	return (enum tw_tracker)i;
-}
-
 static enum tw_status create(struct tw_req *r, enum tw_ticket_kind kind, const char *subject,
         const char *tag, struct tw_err *err)
 {
@@ -310,8 +301,9 @@ static enum tw_status create(struct tw_req *r, enum tw_ticket_kind kind, const c
 		if (st == TW_OK)
 			st = kind == TW_TICKET_REGRESSION
 			             ? tw_api_issue_regression(
-			                       r, tracker_of(tracker), queue, &w, err)
-			             : tw_api_issue_group(r, tracker_of(tracker), queue, &w, err);
+			                       r, tw_tracker_of(tracker), queue, &w, err)
+			             : tw_api_issue_group(
+			                       r, tw_tracker_of(tracker), queue, &w, err);
 		json_decref(tracker);
 	}
 	return st == TW_OK ? reply(r, 202, tag, err) : st;
