@@ -52,7 +52,7 @@ static bool is_forgotten(int dir, const char *name)
 	       tw_age_ms() / 1000 - s.st_mtim.tv_sec > DAY_S;
 }
 
-/* `all`: every name without a dot; otherwise only names with a dot that are a day old. */
+/* Deletes files that are a day old, and with `all` also younger ones without a dot. */
 static enum tw_status clear(const char *path, bool all, struct tw_err *err)
 {
 	struct dirent *e;
@@ -546,7 +546,6 @@ enum tw_status tw_jobs_refuse_without_catalogue(
 
 	if (st == TW_OK && !in_postgres && !tw_blobs_remote(b))
 		st = list_all(&c, err);
-
 	if (st != TW_OK || c.records + c.traces + c.blobs_n == 0)
 		return st;
 	return tw_fail(err, TW_CONFLICT,
@@ -584,25 +583,32 @@ enum tw_status tw_jobs_refuse_other_catalogue(
 
 /* --- rows without a file --- */
 
-static void requeue_missing(const struct tw_decode_parts *parts, const char *project_id,
-        const struct tw_trace_row *rows, size_t n, const _Atomic bool *stop)
+enum { CURSOR_BYTES = 128 };
+
+struct file_check {
+	const struct tw_decode_parts *parts;
+	const _Atomic bool *stop;
+	uint64_t checked; /* traces */
+};
+
+static void requeue_missing(const struct file_check *k, const struct tw_trace_row *rows, size_t n)
 {
-	for (size_t i = 0; i < n && !atomic_load(stop); i++) {
+	for (size_t i = 0; i < n && !atomic_load(k->stop); i++) {
 		struct tw_err err;
 		uint64_t bytes;
 
-		if (tw_trace_stat(parts->blobs, rows[i].id, &bytes, NULL) != TW_NOT_FOUND)
+		if (tw_trace_stat(k->parts->blobs, rows[i].id, &bytes, NULL) != TW_NOT_FOUND)
 			continue;
 		tw_log(TW_LOG_WARN, "trace_file_missing", tw_log_text("trace", rows[i].id),
 		        tw_log_text("action", "decoding it again"));
-		if (tw_catalogue_trace_requeue(parts->catalogue, project_id, rows[i].id, &err) !=
-		        TW_OK)
+		if (tw_catalogue_trace_requeue(
+		            k->parts->catalogue, rows[i].project_id, rows[i].id, &err) != TW_OK)
 			tw_log_err(TW_LOG_ERROR, "requeue", rows[i].id, &err);
 	}
 }
 
-static enum tw_status check_page(const struct tw_decode_parts *parts, const char *project_id,
-        const _Atomic bool *stop, char cursor[128], uint64_t *io_checked, struct tw_err *err)
+static enum tw_status check_page(
+        struct file_check *k, const char *project_id, char cursor[CURSOR_BYTES], struct tw_err *err)
 {
 	const struct tw_trace_filter f = {
 	        .of = {{TW_BY_state, "ready"}}, .limit = PAGE, .cursor = cursor};
@@ -611,42 +617,41 @@ static enum tw_status check_page(const struct tw_decode_parts *parts, const char
 	const char *next = "";
 	uint64_t total;
 	size_t n = 0;
-	enum tw_status st = a ? tw_catalogue_traces(parts->catalogue, project_id, &f, a, &rows, &n,
-	                                &next, &total, err)
+	enum tw_status st = a ? tw_catalogue_traces(k->parts->catalogue, project_id, &f, a, &rows,
+	                                &n, &next, &total, err)
 	                      : tw_oom(err);
 
 	if (st == TW_OK) {
-		requeue_missing(parts, project_id, rows, n, stop);
-		*io_checked += n;
-		(void)snprintf(cursor, 128, "%s", n ? next : "");
+		requeue_missing(k, rows, n);
+		k->checked += n;
+		(void)snprintf(cursor, CURSOR_BYTES, "%s", n ? next : "");
 	}
 	tw_arena_free(a);
 	return st;
 }
 
-static enum tw_status check_project(const struct tw_decode_parts *parts, const char *project_id,
-        const _Atomic bool *stop, uint64_t *io_checked, struct tw_err *err)
+static enum tw_status check_project(
+        struct file_check *k, const char *project_id, struct tw_err *err)
 {
-	char cursor[128] = "";
+	char cursor[CURSOR_BYTES] = "";
 	enum tw_status st;
 
 	do
-		st = check_page(parts, project_id, stop, cursor, io_checked, err);
-	while (st == TW_OK && cursor[0] && !atomic_load(stop));
+		st = check_page(k, project_id, cursor, err);
+	while (st == TW_OK && cursor[0] && !atomic_load(k->stop));
 	return st;
 }
 
-static enum tw_status check_projects(const struct tw_decode_parts *parts, const _Atomic bool *stop,
-        uint64_t *io_checked, struct tw_err *err)
+static enum tw_status check_projects(struct file_check *k, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new((size_t)16 << 20);
 	struct tw_project_row *projects = NULL;
 	size_t n = 0;
 	enum tw_status st =
-	        a ? tw_catalogue_projects(parts->catalogue, a, &projects, &n, err) : tw_oom(err);
+	        a ? tw_catalogue_projects(k->parts->catalogue, a, &projects, &n, err) : tw_oom(err);
 
-	for (size_t i = 0; st == TW_OK && i < n && !atomic_load(stop); i++)
-		st = check_project(parts, projects[i].id, stop, io_checked, err);
+	for (size_t i = 0; st == TW_OK && i < n && !atomic_load(k->stop); i++)
+		st = check_project(k, projects[i].id, err);
 	tw_arena_free(a);
 	return st;
 }
@@ -654,15 +659,15 @@ static enum tw_status check_projects(const struct tw_decode_parts *parts, const 
 /* Its end is logged, so that an incomplete check is noticed. */
 static void check_trace_files(const struct tw_decode_parts *parts, const _Atomic bool *stop)
 {
+	struct file_check k = {.parts = parts, .stop = stop};
 	struct tw_err err = {.msg = ""};
-	uint64_t checked = 0;
-	enum tw_status st = check_projects(parts, stop, &checked, &err);
+	enum tw_status st = check_projects(&k, &err);
 
 	if (st == TW_OK && atomic_load(stop))
 		st = tw_fail(&err, TW_BUSY, "the server is shutting down");
 	tw_log(st == TW_OK ? TW_LOG_INFO : TW_LOG_WARN, "start_check",
 	        tw_log_text("state", st == TW_OK ? "complete" : "incomplete"),
-	        tw_log_number("traces", (int64_t)checked), tw_log_text("reason", err.msg));
+	        tw_log_number("traces", (int64_t)k.checked), tw_log_text("reason", err.msg));
 }
 
 bool tw_jobs_sweep(const struct tw_decode_parts *parts, const _Atomic bool *stop)
