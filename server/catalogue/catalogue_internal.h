@@ -526,7 +526,7 @@ enum tw_status tw_cat_drop_job(struct tw_db *db, const struct tw_job_row *job, s
 enum tw_status tw_cat_build_get(struct tw_db *db, const char *project_id, const char *build_id,
         struct tw_arena *a, struct tw_build_row *ret, bool *ret_found, struct tw_err *err);
 /* Sets or replaces its mapping of that kind, the only part of `row` used; blobs no longer used are
- * returned as in trace_delete. */
+ * returned as in tw_catalogue_trace_delete. */
 enum tw_status tw_cat_build_put(struct tw_db *db, const struct tw_mapping_sent *of,
         const struct tw_build_row *row, struct tw_arena *a, struct tw_blob_list *ret_unused,
         struct tw_err *err);

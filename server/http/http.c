@@ -8,7 +8,7 @@
  * discarded first, and the connection stays open.
  *
  * Looking up a caller may wait for a database, so it is done on a pool, with the connection
- * suspended, like the `end` of slow routes (http.c).  When a connection is resumed while the
+ * suspended, like the `end` of slow routes.  When a connection is resumed while the
  * library still expects data, it is read first, and dropped if its client has closed its sending
  * side: so a small body is buffered to its end, and the connection is suspended then.
  */

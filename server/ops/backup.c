@@ -209,8 +209,8 @@ static enum tw_status put_content(struct run *r, const char *sha256, struct tw_e
 	return r->b->s3 ? send_content(r, sha256, err) : copy_blob(r, sha256, err);
 }
 
-/* Removes from the copy each trace that was deleted since the catalogue was copied, and each that
- * could not be read from the backup. */
+/* Removes from the backup each trace that was deleted since the catalogue was copied, and each
+ * whose upload cannot be read and that has no decoded file in the backup. */
 static enum tw_status put_part(
         void *arg, struct tw_stored_file *f, struct tw_arena *a, struct tw_err *err)
 {

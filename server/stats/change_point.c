@@ -2,7 +2,7 @@
  * change_point.c - the model: a day's point is its side's level, plus the sampling error of its
  * traces (known), plus a random effect of the day (estimated by the method of moments from all
  * points' distances to their side's mean).  With few days the latter cannot be estimated, so a
- * prior counts as much as GUESS_DAYS of them.
+ * prior counts as much as guess_days of them.
  *
  * Change points are searched by binary segmentation: the best split of a range, then each half by
  * itself; the result is tested again between its neighbours, as a split found first may be

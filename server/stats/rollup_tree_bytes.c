@@ -239,7 +239,7 @@ struct reading {
 	uint64_t n_threads;
 	const uint8_t *methods; /* 8 bytes each */
 	uint64_t n_methods;
-	uint32_t path[TW_ROLLUP_DEPTH_MAX + 2]; /* open nodes; NO_NODE: dropped */
+	uint32_t path[TW_ROLLUP_DEPTH_MAX + 2]; /* open nodes; TW_ROLLUP_NO_NODE: dropped */
 	uint64_t depth;                         /* of the previous node, + 1 */
 };
 

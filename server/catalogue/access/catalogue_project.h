@@ -47,7 +47,8 @@ enum tw_status tw_catalogue_shares_no_project(
 /* --- the end of a project --- */
 
 /* Deletes its keys with their sessions, roles and webhooks.  The functions above no longer find the
- * project, and its name may be used again; tw_delete_project deletes its data.  TW_NOT_FOUND. */
+ * project, and its name may be used again; tw_delete_project_part deletes its data.  TW_NOT_FOUND.
+ */
 enum tw_status tw_catalogue_project_delete(
         struct tw_catalogue *c, const char *name, struct tw_err *err) TW_MUST_USE;
 /* False also for a deleted project. */

@@ -58,8 +58,8 @@ enum tw_status tw_catalogue_oldest_decoded(struct tw_catalogue *c, const struct 
 /* Archives a ready trace; the caller may then delete its decoded file.  TW_NOT_FOUND as below. */
 enum tw_status tw_catalogue_decoded_drop(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, struct tw_err *err) TW_MUST_USE;
-/* Drops a ready trace's upload except the device's own trace; *ret_unused as in trace_delete.
- * TW_NOT_FOUND if it was deleted, pinned or queued in the meantime. */
+/* Drops a ready trace's upload except the device's own trace; *ret_unused as in
+ * tw_catalogue_trace_delete. TW_NOT_FOUND if it was deleted, pinned or queued in the meantime. */
 enum tw_status tw_catalogue_upload_drop(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, struct tw_arena *a, struct tw_blob_list *ret_unused,
         struct tw_err *err) TW_MUST_USE;

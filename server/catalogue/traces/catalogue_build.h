@@ -87,7 +87,7 @@ enum tw_status tw_catalogue_builds(struct tw_catalogue *c, const char *project_i
         const char **ret_cursor, struct tw_err *err) TW_MUST_USE;
 
 /* Deletes the build with its mappings, used and uploaded; blobs no longer used are returned as in
- * trace_delete.  TW_NOT_FOUND. */
+ * tw_catalogue_trace_delete.  TW_NOT_FOUND. */
 enum tw_status tw_catalogue_build_delete(struct tw_catalogue *c, const char *project_id,
         const char *build_id, struct tw_arena *a, struct tw_blob_list *ret_unused,
         struct tw_err *err) TW_MUST_USE;
@@ -131,7 +131,7 @@ enum tw_status tw_catalogue_mapping_has_space(
         struct tw_catalogue *c, const struct tw_mapping_sent *sent, struct tw_err *err) TW_MUST_USE;
 /* Queues it, unless it is in use or queued already; ret_id is its job's id, "" if it is in use.
  * TW_DENIED if it may not replace another queued mapping, TW_BUSY if too many are queued.  Blobs no
- * longer used are returned as in trace_delete. */
+ * longer used are returned as in tw_catalogue_trace_delete. */
 enum tw_status tw_catalogue_mapping_add(struct tw_catalogue *c, const struct tw_mapping_sent *sent,
         struct tw_arena *a, char ret_id[TW_ID_BYTES], struct tw_blob_list *ret_unused,
         struct tw_err *err) TW_MUST_USE;
