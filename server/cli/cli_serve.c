@@ -813,8 +813,8 @@ static int serve(struct tw_arena *a, int argc, char **argv)
 		tw_log_err(TW_LOG_ERROR, "failed", "serve", &err);
 	else
 		tw_log(TW_LOG_INFO, "stopped", tw_log_number("exit", 0));
-	if (st == TW_BAD_REQUEST) /* an invalid setting, such as one of the store or the mail server
-	                           */
+	/* an invalid setting, such as one of the store or the mail server */
+	if (st == TW_BAD_REQUEST)
 		return TW_EXIT_USAGE;
 	return st == TW_OK ? TW_EXIT_OK : TW_EXIT_FAILED;
 }

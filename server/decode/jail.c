@@ -168,11 +168,12 @@ static int add_conditional(scmp_filter_ctx f, uint64_t self)
 		rc = allow_if(f, SCMP_SYS(mprotect), bits(2, PROT_EXEC, 0));
 	if (rc == 0)
 		rc = allow_if(f, SCMP_SYS(clone), bits(0, CLONE_THREAD, CLONE_THREAD));
-	if (rc == 0) /* the flags of clone3 are in memory, which filters cannot read: libc falls
-	                back to clone */
+	/* the flags of clone3 are in memory, which filters cannot read: libc falls back to clone */
+	if (rc == 0)
 		rc = seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
-	if (rc == 0) /* newer C libraries call fstat this way; with a path it reveals sizes and
-	                times, no content */
+	/* newer C libraries call fstat this way; with a path it reveals sizes and times, no
+	 * content */
+	if (rc == 0)
 		rc = allow_if(f, SCMP_SYS(newfstatat), bits(3, AT_EMPTY_PATH, AT_EMPTY_PATH));
 	if (rc == 0)
 		rc = allow_if(f, SCMP_SYS(fcntl), equals(1, F_GETFL));

@@ -49,10 +49,10 @@ int64_t tw_claims_lease_ms(const struct tw_decode_parts *parts)
 	const struct tw_config *c = parts->config;
 	int64_t ms = (int64_t)c->worker_wall_s * 1000 + ALONE_SLACK_MS;
 
-	if (tw_blobs_remote(parts->blobs)) /* download and upload, with time for large files on a
-	                                    slow connection */
-		ms += STORE_MS;
-	return tw_catalogue_is_shared(parts->catalogue) ? SHARED_MS : ms;
+	if (tw_catalogue_is_shared(parts->catalogue))
+		return SHARED_MS;
+	/* download and upload, with time for large files on a slow connection */
+	return tw_blobs_remote(parts->blobs) ? ms + STORE_MS : ms;
 }
 
 /* --- renewing --- */

@@ -459,10 +459,9 @@ static enum tw_status find_cause_of(struct anrs *h, struct tw_anr_stale *s, cons
 	struct tw_anr_cause cause;
 	enum tw_status st = lost ? TW_NOMEM : tw_anr_cause_of(doc, &blame, h->arena, &cause, err);
 
-	if (st == TW_NOMEM) /* a report that is too large has no known cause, and does not block
-	                       others */
+	/* a report that is too large has no known cause, and does not block others */
+	if (st == TW_NOMEM)
 		st = tw_anr_cause_of(NULL, &no_path, h->arena, &cause, err);
-
 	if (st == TW_OK)
 		st = tw_locks_of_anr(doc, h->arena, &locks, err);
 	s->locks = locks.at;

@@ -254,8 +254,8 @@ static enum tw_status start(struct tw_health *h, struct tw_err *err)
 {
 	enum tw_status st;
 
-	probe_disk(NULL, h); /* uploads are refused from the first request on if the disk is below
-	                        --min-free */
+	/* uploads are refused from the first request on if the disk is below --min-free */
+	probe_disk(NULL, h);
 	st = tw_periodic_start(&(struct tw_periodic_task){"probe_disk", probe_disk, EVERY_MS}, h,
 	        &h->disk_thread, err);
 	if (st == TW_OK)

@@ -441,8 +441,8 @@ struct tw_anr_rollup_part *tw_anr_rollup_select(
 
 		if (!(p->bit & kinds))
 			continue;
-		if ((both & (0U - both)) != p->bit) /* the traces are counted with another of the
-		                                     * kinds */
+		/* the traces are counted with another of the kinds */
+		if ((both & (0U - both)) != p->bit)
 			sum.traces = 0;
 		add_sum(&all->sum, &sum);
 		all->mask |= p->bit;

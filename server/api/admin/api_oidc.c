@@ -189,8 +189,8 @@ static enum tw_status start_session(struct tw_req *r, const struct tw_oidc_perso
 
 	tw_new_session_make(r, &n);
 	n.row.how = "oidc";
-	if (p->begun.has_before) /* the session's cookie is not sent on a redirect from the provider
-	                          */
+	/* the session's cookie is not sent on a redirect from the provider */
+	if (p->begun.has_before)
 		n.row.replaces = p->begun.before;
 	st = tw_catalogue_identity_sign_in(api->catalogue, &who, &n.row, &end, err);
 	if (st == TW_OK)

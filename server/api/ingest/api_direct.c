@@ -274,9 +274,9 @@ static enum tw_status take(struct tw_req *r, const struct announced *u, char ret
 	if (st != TW_OK)
 		return st;
 	done = json_pack("{ss}", "trace", ret_id);
+	/* otherwise the request is repeated with the same key, or the sweep deletes it */
 	if (tw_direct_store(blobs(r), &u->of, "done", done, NULL) == TW_OK)
-		drop(r, &u->of); /* otherwise the request is repeated with the same key, or the
-		                    sweep deletes it */
+		drop(r, &u->of);
 	json_decref(done);
 	return TW_OK;
 }

@@ -381,8 +381,8 @@ enum tw_status tw_catalogue_regressions(struct tw_catalogue *c, const char *proj
 		return st;
 	if (ret_cursor)
 		*ret_cursor = *ret_n > limit ? cursor_text(&(*ret)[limit - 1], a) : "";
-	*ret_n = *ret_n > limit ? limit : *ret_n; /* the extra row only shows that there is
-	                                              another page */
+	/* the extra row only shows that there is another page */
+	*ret_n = *ret_n > limit ? limit : *ret_n;
 	return !ret_cursor || *ret_cursor ? TW_OK : tw_oom(err);
 }
 

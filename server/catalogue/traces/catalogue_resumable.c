@@ -467,8 +467,8 @@ static enum tw_status cleaned(
 		        "UPDATE resumable SET pieces=0, owner='', until_ms=0 WHERE project_id=? AND"
 		        " resumable_id=? AND (state>0 OR expires_ms<=?)",
 		        "tti", h->project_id, h->id, now);
-	if (st == TW_OK && !mine) /* otherwise the upload is no longer written to, whichever server
-	                           * deletes its pieces */
+	/* otherwise the upload is no longer written to, whichever server deletes its pieces */
+	if (st == TW_OK && !mine)
 		return lost(err);
 	if (st == TW_OK)
 		st = tw_cat_exec(db, NULL, err,

@@ -267,9 +267,8 @@ static enum tw_status put_parts(
 		if (st != TW_OK && verify(s, o, NULL) == TW_OK)
 			st = TW_OK; /* joined, but the response was lost */
 	}
-	if (st != TW_OK && p.id[0])
-		(void)!abort_parts(s, o->key, p.id, NULL); /* otherwise the sweep does it, a day
-		                                            * later */
+	if (st != TW_OK && p.id[0]) /* otherwise the sweep does it, a day later */
+		(void)!abort_parts(s, o->key, p.id, NULL);
 	tw_buf_done(&p.done);
 	return st;
 }
@@ -280,8 +279,8 @@ enum tw_status tw_s3_put(struct tw_s3 *s, const struct tw_s3_object *o, int fd, 
 	enum tw_status st =
 	        most && o->bytes > most ? put_parts(s, o, fd, err) : put_whole(s, o, fd, err);
 
-	if (st == TW_NOT_FOUND) /* the bucket is missing, or another client ended the multipart
-	                         * upload */
+	/* the bucket is missing, or another client ended the multipart upload */
+	if (st == TW_NOT_FOUND)
 		st = tw_fail(err, TW_BUSY,
 		        "the store returned 404 for %.100s: does the bucket exist?", o->key);
 	return st == TW_OK ? verify(s, o, err) : st;
