@@ -279,7 +279,6 @@ static void limit_work(struct tw_req *r)
 static void run_pooled(struct tw_pool_task *task, bool stopping)
 {
 	struct tw_req *r = (struct tw_req *)task;
-
 	enum tw_status st = tw_req_hold(r, &r->err);
 
 	if (stopping)
