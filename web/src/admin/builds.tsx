@@ -1,5 +1,4 @@
 // Builds: their mappings with the share of names resolved, traces that wait for one, and how to upload it.
-import { useEffect } from 'preact/hooks';
 import { type Build, type MappingError, type MappingState } from '../api/api';
 import { manage } from '../api/manage';
 import { FramesPanel } from '../trace/panels/frames';
@@ -101,13 +100,7 @@ export function BuildsPage() {
 	const open = text('build');
 	const page = useLoad(cursor, () => manage.builds(cursor));
 	const v = page.value;
-	usePolling(page, v?.builds.some((b) => isCompiling(b.state) || isCompiling(b.retrace.state)) && SOON_MS);
-	// shows a mapping that was just uploaded
-	useEffect(() => {
-		const back = () => document.visibilityState === 'visible' && page.again();
-		document.addEventListener('visibilitychange', back);
-		return () => document.removeEventListener('visibilitychange', back);
-	}, []);
+	usePolling(page, v?.builds.some((b) => isCompiling(b.state) || isCompiling(b.retrace.state)) ? SOON_MS : Infinity); // a mapping may be sent by a command
 	const waiting = v?.builds.filter((b) => b.names.unresolved_traces > 0) ?? [];
 	const lacking = waiting.reduce((n, b) => n + b.names.unresolved_traces, 0);
 	return (

@@ -1,5 +1,4 @@
 // The state of the server: checks, queue, waiting stages, disk, memory, refused and slow requests.
-import { useEffect } from 'preact/hooks';
 import { may, Refusal, type Stage } from '../api/api';
 import { stageName } from '../api/stages';
 import { manage } from '../api/manage';
@@ -11,6 +10,7 @@ import { Cards } from '../ui/cards';
 import { invalidSettings, type InvalidSetting } from '../ui/invalid';
 import { Page } from '../ui/page';
 import { Failure, Panel, Pending, useLoad } from '../ui/parts';
+import { usePolling } from '../ui/polling';
 import { link } from '../ui/route';
 import { tr } from '../i18n/strings/health';
 import { Trends } from './healthtrends';
@@ -187,11 +187,7 @@ function Slow({ all }: { all: Sample[] }) {
 export function HealthPage() {
 	const load = useLoad('health', stateOf);
 	const v = load.value;
-	useEffect(() => {
-		if (load.busy) return undefined;
-		const timer = setInterval(() => document.visibilityState === 'visible' && load.again(), AGAIN_MS);
-		return () => clearInterval(timer);
-	}, [load.busy]);
+	usePolling(load, AGAIN_MS);
 	return (
 		<Page title={tr('Server health')} head={<>{v && <span class="quiet">{[v.ready.node, ...(v.all ? byLabel(v.all, 'tracewell_build_info', 'version').map(([n]) => `tracewell ${n}`) : []), tr('as of {time}', { time: when(v.at_ms) })].filter(Boolean).join(' · ')}</span>}
 				<span class="grow" /><button class="small" disabled={load.busy} onClick={load.again}>{tr('Refresh')}</button></>}>

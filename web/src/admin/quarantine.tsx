@@ -8,6 +8,7 @@ import { Page } from '../ui/page';
 import { Dialog } from '../ui/popover';
 import { Failure, Panel, Pending, useLoad } from '../ui/parts';
 import { EmptyPage, Pages } from '../ui/pages';
+import { SOON_MS, usePolling } from '../ui/polling';
 import { link, text } from '../ui/route';
 import { tr } from '../i18n/strings/manage';
 import { several } from '../api/traces';
@@ -22,7 +23,6 @@ const WORDS: Record<string, string> = {
 	no_answer: tr('Exited without a result'), bug: tr('Inconsistent result'),
 };
 const SIGNALS: Record<number, string> = { 6: 'SIGABRT', 7: 'SIGBUS', 9: 'SIGKILL', 11: 'SIGSEGV', 31: 'SIGSYS' };
-const LOOK_MS = 1500; // while one is being tried
 
 function Discard({ q, close, done }: { q: Poison; close: () => void; done: () => void }) {
 	const [error, fail] = useState<Error | null>(null);
@@ -64,11 +64,7 @@ export function QuarantinePage() {
 	const trying = list.some((q) => q.state !== 'failed');
 	const well = load.value ? tried.filter((id) => !list.some((q) => q.id === id)) : [];
 	useEffect(() => note([]), [cursor]); // on another page of the list they are absent too
-	useEffect(() => {
-		if (!trying || load.busy) return;
-		const timer = setTimeout(load.again, LOOK_MS);
-		return () => clearTimeout(timer);
-	}, [trying, load.busy]);
+	usePolling(load, trying && SOON_MS);
 	const again = (q: Poison) => {
 		fail(null);
 		send('POST', `/api/v1/quarantine/${q.id}`).then(() => { note((t) => [...t, q.id]); load.again(); }, (why) => { fail(why); load.again(); });

@@ -16,6 +16,7 @@ import { COLUMNS } from './panels/methodcolumns';
 import { Busy, Failure, inField, Panel, useLoad } from '../ui/parts';
 import { PANELS, tidsOf } from './registry';
 import { Facts, NamesWarning, NothingDrawn } from './panels/report';
+import { usePolling } from '../ui/polling';
 import { number, set, text } from '../ui/route';
 import type { Range } from './timeline/scene';
 import { many, wordsOf } from '../api/source';
@@ -164,22 +165,11 @@ export function TracePage({ id }: { id: string }) {
 	useEffect(() => {
 		document.title = `${t ? nameOf(t) : tr('Trace')} · tracewell`;
 	}, [t]);
-	useEffect(() => {
-		if (!waiting || load.busy) return;
-		const timer = setTimeout(load.again, POLL_MS);
-		return () => clearTimeout(timer);
-	}, [waiting, load.busy]);
+	usePolling(load, waiting ? POLL_MS : Infinity); // a mapping may arrive while the page is in the background
 	// requesting data of the decoded file starts another decode
 	useEffect(() => {
 		if (t?.state === 'archived' && !load.busy) void api.threads(id).catch(() => undefined); // again with each look: one may fail
 	}, [id, t?.state, load.busy]);
-	// a mapping may arrive while the page is open: reload when the page becomes visible again
-	useEffect(() => {
-		const back = () => document.visibilityState === 'visible' && load.again();
-		document.addEventListener('visibilitychange', back);
-		return () => document.removeEventListener('visibilitychange', back);
-	}, []);
-
 	useTraceChanges(t, load.again);
 
 	const gone = load.error instanceof Refusal && load.error.status === 404;
