@@ -1,7 +1,7 @@
 // Detectors of a project: what should not take long, and where.  Changed in a form or as JSON, tried on traces before
 // they are saved; every version can be read and brought back.
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { api, call, get, may, send, url, type Trace } from '../api/api';
+import { api, get, may, send, type Trace } from '../api/api';
 import { Cards } from '../ui/cards';
 import { useChange } from '../ui/change';
 import { differences, docOf, written, type Doc, type Findings, type Kept } from '../trace/panels/findings';
@@ -87,6 +87,9 @@ function Tried({ f, before, t, id }: { f: Findings; before: Findings | null; t: 
 
 interface Preview { rule: string; title: string; before: number; after: number; traces: number }
 
+/** Findings in a trace by these rules, which are not saved. */
+const found = async (doc: Doc, trace: string) => (await send('POST', '/api/v1/detectors/preview', { ...doc, trace })).json() as Promise<Findings>;
+
 /** Findings in the latest traces by the edited rules and by the active ones. */
 async function previewed(draft: string, traces: Trace[], done: (n: number) => void): Promise<Preview[]> {
 	const doc = docOf(parsed(draft));
@@ -103,7 +106,7 @@ async function previewed(draft: string, traces: Trace[], done: (n: number) => vo
 	await Promise.all(Array.from({ length: RECENT_AT_ONCE }, async () => {
 		for (const t of left) {
 			if (over) return;
-			add(await (await send('POST', '/api/v1/detectors/preview', { ...doc, trace: t.id })).json() as Findings, 'after');
+			add(await found(doc, t.id), 'after');
 			add(await get<Findings>(`/api/v1/traces/${t.id}/findings`), 'before');
 			if (!over) done(++n);
 		}
@@ -130,8 +133,7 @@ function Try({ draft }: { draft: string }) {
 	const begin = () => run(async () => {
 		work(true);
 		try {
-			const answer = await call(url('/api/v1/detectors/preview'), { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ ...docOf(parsed(draft)), trace: chosen }) });
-			const f = await answer.json() as Findings;
+			const f = await found(docOf(parsed(draft)), chosen);
 			put({ f, before: await get<Findings>(`/api/v1/traces/${chosen}/findings`), id: chosen });
 		} catch (failed) {
 			put(null);

@@ -54,7 +54,7 @@ function SendNow({ days, sent }: { days: string; sent: () => void }) {
 	const sendNow = async () => {
 		wait(true);
 		setQueued(null);
-		await change(async () => setQueued(await (await call(url('/api/v1/digest', { days }), { method: 'POST' })).json() as Queued));
+		await change(async () => setQueued(await (await send('POST', '/api/v1/digest', undefined, { days })).json() as Queued));
 		wait(false);
 	};
 	return <>

@@ -1,5 +1,5 @@
 // Sign-in by an OpenID provider: the address to visit, and the messages for failures.
-import { call, url } from '../api/api';
+import { send } from '../api/api';
 import { tr } from '../i18n/strings/frame';
 
 /** Messages for failed sign-ins, by the value of ?oidc= (the server's oidc.h has the same list). */
@@ -31,6 +31,6 @@ export function beginAddress(next: string): string {
 
 /** Links the account of that password to the person whom the provider signs in next. */
 export async function link(password: string): Promise<void> {
-	const answer = await call(url('/api/v1/oidc/link', { next: '/account' }), { method: 'POST', body: JSON.stringify({ password }) });
+	const answer = await send('POST', '/api/v1/oidc/link', { password }, { next: '/account' });
 	location.assign(((await answer.json()) as { location: string }).location);
 }

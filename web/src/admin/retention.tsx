@@ -1,7 +1,7 @@
 // Retention: the space used, the rules, and the next deletions.
 import { AsJson } from './asjson';
 import { useLayoutEffect, useState } from 'preact/hooks';
-import { call, get, may, url } from '../api/api';
+import { get, may, send } from '../api/api';
 import { bytes, count } from '../i18n/format';
 import { Cards } from '../ui/cards';
 import { Invalid, useInvalid } from '../ui/invalid';
@@ -16,7 +16,7 @@ const SPANS: [days: number, shown: string][] = [[7, tr('a week')], [30, tr('30 d
 const LISTED_MAX = 200; // the server lists at most this many items of each kind
 
 const put = async (rules: Rules, days: number, dry: boolean) =>
-	(await call(url('/api/v1/retention', { days, ...(dry && { dry_run: true }) }), { method: 'PUT', body: JSON.stringify(rules), headers: { 'Content-Type': 'application/json' } })).json() as Promise<Room>;
+	(await send('PUT', '/api/v1/retention', rules, { days, ...(dry && { dry_run: true }) })).json() as Promise<Room>;
 
 /** Raw and decoded as one bar, of the limit where there is one. */
 function Used({ room }: { room: Room }) {

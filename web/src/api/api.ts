@@ -238,11 +238,11 @@ function withProcesses({ threads: all, processes = [] }: Threads) {
 export const api = {
 	session: (trace = '', s?: AbortSignal) => get<Session>('/api/v1/session', { trace }, s),
 	signIn: (by: { token: string } | { name: string; password: string }) => send('POST', '/api/v1/session', by),
-	signOut: () => call('/api/v1/session', { method: 'DELETE' }),
+	signOut: () => send('DELETE', '/api/v1/session'),
 	traces: (p: Params, s?: AbortSignal) =>
 		get<{ traces: Trace[]; total: number; total_is_capped: boolean; next_cursor: string | null }>('/api/v1/traces', p, s),
 	trace: (id: string, s?: AbortSignal, of: Params = {}) => get<Trace>(trace(id), of, s),
-	remove: (id: string) => call(url(trace(id)), { method: 'DELETE' }),
+	remove: (id: string) => send('DELETE', trace(id)),
 	mark: async (id: string, m: { title?: string; pinned?: boolean; tags?: string[] }, of: Params = {}) => (await send('PATCH', trace(id), m, of)).json() as Promise<Trace>,
 	annotations: (id: string, s?: AbortSignal) => get<{ annotations: Annotation[] }>(`${trace(id)}/annotations`, {}, s),
 	annotate: async (id: string, at: AnnotationPlace, text: string) => (await send('POST', `${trace(id)}/annotations`, { ...at, text })).json() as Promise<{ id: string }>,
@@ -271,14 +271,11 @@ export const api = {
 	activity: (id: string, p: Params, s?: AbortSignal) => get<Activity>(`${trace(id)}/activity`, p, s),
 	perfettoUrl: (id: string, p: Params = {}) => url(`${trace(id)}/perfetto`, p),
 	exportUrl: (id: string, kind: string, p: Params) => url(`${trace(id)}/export/${kind}`, p),
-	ticket: async (id: string, kind: string, query: string) =>
-		(await call(url(`${trace(id)}/tickets`), { method: 'POST', body: JSON.stringify({ kind, query }), headers: { 'Content-Type': 'application/json' } }))
-			.json() as Promise<{ path: string; expires_ms: number }>,
+	ticket: async (id: string, kind: string, query: string) => (await send('POST', `${trace(id)}/tickets`, { kind, query })).json() as Promise<{ path: string; expires_ms: number }>,
 	raw: async (id: string, part: string, signal?: AbortSignal) => (await call(url(`${trace(id)}/raw/${part}`), { signal })).blob(),
 	rawUrl: (id: string) => url(`${trace(id)}/raw/trace`),
 	frames: () => get<Frames>('/api/v1/frames'),
-	setFrames: async (f: { off: string[]; framework: string[]; app: string[] }) =>
-		(await call(url('/api/v1/frames'), { method: 'PUT', body: JSON.stringify(f) })).json() as Promise<Frames>,
+	setFrames: async (f: { off: string[]; framework: string[]; app: string[] }) => (await send('PUT', '/api/v1/frames', f)).json() as Promise<Frames>,
 	build: (id: string, of: Params = {}) => get<Build>(`/api/v1/builds/${encodeURIComponent(id)}`, of),
 };
 
