@@ -106,6 +106,7 @@ test('rules are written, verified, previewed, saved and restored', async (t) => 
 	assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Save as a new version', 'the focus stays');
 	await page.click('text=Reset to defaults');
 	await page.waitForSelector('tr[data-differs=cart]:has-text("the rule")');
+	assert.equal(await page.locator('#try >> text=findings with these rules').count(), 0, 'they are of other rules');
 	await page.click('text=Save as a new version');
 	await page.waitForSelector('#rules header >> text=/Version 2/');
 	await page.selectOption('select[name=version]', '1');

@@ -69,7 +69,7 @@ function useTraces(): { traces: Trace[]; error: Error | null; again: () => void 
 	return { traces: load.value?.traces ?? [], error: load.error, again: load.again };
 }
 
-function Tried({ f, before, t, id }: { f: Findings; before: Findings | null; t: Trace | undefined; id: string }) {
+function Tried({ f, before, t, id }: { f: Findings; before: Findings; t: Trace | undefined; id: string }) {
 	const threads = useLoad(id, () => api.threads(id));
 	const all = threads.value?.threads ?? [];
 	const from = t?.start_ns ?? Math.min(...all.filter((x) => x.slices > 0).map((x) => x.start_ns), Infinity);
@@ -80,7 +80,7 @@ function Tried({ f, before, t, id }: { f: Findings; before: Findings | null; t: 
 	};
 	const sum = (x: Findings) => x.rules.reduce((n, r) => n + r.found, 0);
 	return <>
-		<p role="status" ref={inView}>{tr.rich('{f} findings with these rules{before}. Nothing was saved.', { f: count(sum(f)), before: before && tr(', {before} with the active rules', { before: count(sum(before)) }) })}</p>
+		<p role="status" ref={inView}>{tr.rich('{f} findings with these rules{before}. Nothing was saved.', { f: count(sum(f)), before: tr(', {before} with the active rules', { before: count(sum(before)) }) })}</p>
 		<FindingsView f={f} from={Number.isFinite(from) ? from : 0} show={show} threads={all} />
 	</>;
 }
@@ -127,39 +127,36 @@ function PreviewTable({ list, traces }: { list: Preview[]; traces: number }) {
 function Try({ draft }: { draft: string }) {
 	const { traces, error, again } = useTraces();
 	const chosen = text('trace') || traces[0]?.id || '';
-	const [tried, put] = useState<{ f: Findings; before: Findings | null; id: string } | null>(null);
-	const [busy, work] = useState(false);
-	const [why, run] = useChange(() => undefined);
-	const begin = () => run(async () => {
-		work(true);
-		try {
-			const f = await found(docOf(parsed(draft)), chosen);
-			put({ f, before: await get<Findings>(`/api/v1/traces/${chosen}/findings`), id: chosen });
-		} catch (failed) {
-			put(null);
-			throw failed;
-		} finally {
-			work(false);
-		}
-	});
 	const latest = traces.slice(0, RECENT);
+	const [tried, put] = useState<{ f: Findings; before: Findings; id: string } | null>(null);
+	const [busy, work] = useState(false);
 	const [seen, see] = useState<{ list: Preview[]; traces: number } | null>(null);
 	const [at, step] = useState(-1); // of a preview that runs
+	const [why, run] = useChange(() => undefined);
 	const edited = useRef(draft);
 	edited.current = draft;
-	useLayoutEffect(() => see(null), [draft]);
-	const preview = () => run(async () => {
-		step(0);
-		try {
-			const list = await previewed(draft, latest, step);
-			if (edited.current === draft) see({ list, traces: latest.length });
-		} catch (failed) {
-			see(null);
+	useLayoutEffect(() => {
+		put(null);
+		see(null);
+	}, [draft]);
+	/** Shows the result of a test, unless it failed or the rules were edited meanwhile. */
+	const test = <T,>(show: (result: T | null) => void, result: () => Promise<T>) => run(async () => {
+		const v = await result().catch((failed: Error) => {
+			show(null);
 			throw failed;
-		} finally {
-			step(-1);
-		}
+		});
+		if (edited.current === draft) show(v);
 	});
+	const begin = async () => {
+		work(true);
+		await test(put, async () => ({ f: await found(docOf(parsed(draft)), chosen), before: await get<Findings>(`/api/v1/traces/${chosen}/findings`), id: chosen }));
+		work(false);
+	};
+	const preview = async () => {
+		step(0);
+		await test(see, async () => ({ list: await previewed(draft, latest, step), traces: latest.length }));
+		step(-1);
+	};
 	return (
 		<Panel title={tr('Test the rules')} id="try">
 			{error && <Failure error={error} retry={again} />}
