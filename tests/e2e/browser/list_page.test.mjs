@@ -334,7 +334,7 @@ test('traces are deleted after a confirmation that lists them', async (t) => {
 	await bar(page).getByRole('button', { name: 'Delete' }).click();
 	const dialog = page.getByRole('dialog');
 	const says = await dialog.innerText();
-	for (const part of ['Delete 3 traces?', 'The one we kept', 'uploads', '1 annotation', '1 of them is pinned', 'mappings stay']) assert.ok(says.includes(part), `${part}: ${says}`);
+	for (const part of ['Delete 3 traces?', 'The one we kept', 'uploads', '1 annotation is deleted', '1 of them is pinned', 'mappings are kept']) assert.ok(says.includes(part), `${part}: ${says}`);
 	assert.deepEqual(await unreadable(page), []);
 	await dialog.getByRole('button', { name: 'Keep' }).click();
 	assert.equal((await get(extra[0])).status, 200);
@@ -415,11 +415,11 @@ test('a list that does not come, and one that stops coming', async (t) => {
 test('builds: their mappings, waiting traces, and a command that works unchanged', async (t) => {
 	const page = await openList({}, '/builds');
 	const row = page.locator('tr[data-build="b#1 ?"]');
-	await page.getByText('lack names.').waitFor();
+	await page.getByText('Method names are missing in 12 traces of 1 build').waitFor();
 	assert.match(await row.innerText(), /missing/);
 	assert.match(await row.innerText(), /12\s+12\s+0 %/);
 	await row.getByRole('button', { name: 'How to send' }).click();
-	await page.getByText('12 traces of this build wait for names.').waitFor();
+	await page.getByText('Method names are missing in 12 traces of this build. Send its methodMapping.txt').waitFor();
 	assert.equal(new URL(page.url()).searchParams.get('build'), 'b#1 ?');
 	await page.getByRole('button', { name: 'Create an ingest key and fill it in' }).click();
 	const command = page.locator('.instructions pre').first();

@@ -90,7 +90,7 @@ test('an empty fleet page accepts a dropped file; a small project shows the next
 	await viewer.close();
 	await page.goto(`${empty.url}/fleet/methods?project=test&build_id=${encodeURIComponent('no mapping/1')}`);
 	await page.locator('#methods').getByText('Some methods have no name').getByRole('link', { name: 'no mapping/1' }).click();
-	await page.getByText('waits for names. Send the methodMapping.txt of this build').waitFor();
+	await page.getByText('Method names are missing in 1 trace of this build. Send its methodMapping.txt').waitFor();
 	await page.goto(`${empty.url}/fleet/methods?project=test&scenario=other`);
 	await page.getByText('No traces match this filter.').waitFor();
 	await page.getByRole('button', { name: 'Clear the filter' }).click();

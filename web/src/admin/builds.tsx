@@ -56,7 +56,7 @@ function Retrace({ b }: { b: Build }) {
 /** The missing mapping, with the remedy. */
 function advice(b: Build): string {
 	const n = b.names;
-	if (!b.mapping && n.unresolved_traces > 0) return tr('{lacking} of this build {lacking2} for names. Send the methodMapping.txt of this build:', { lacking: several(n.unresolved_traces, 'trace'), lacking2: n.unresolved_traces === 1 ? 'waits' : 'wait' });
+	if (!b.mapping && n.unresolved_traces > 0) return tr('Method names are missing in {traces} of this build. Send its methodMapping.txt:', { traces: several(n.unresolved_traces, 'trace') });
 	if (n.unresolved_traces > 0) return tr("The mapping lacks {resolved} of the ids in its traces: it may belong to another build. Send the mapping of this build:", { resolved: count(n.ids - n.resolved) });
 	if (b.mapping) return tr('All ids of its traces have names. A new mapping replaces the current one:');
 	return n.traces > 0 ? tr('Its traces contain method names. If the app is obfuscated, send the R8 mapping:') : tr('Send its mapping before or after its first trace:');
@@ -112,8 +112,8 @@ export function BuildsPage() {
 			{v && v.builds.length === 0 && !cursor && <div class="notice"><strong>{tr('No builds yet.')}</strong>
 				<p>{tr('A build appears here with its first trace or mapping:')}</p>
 				<Command>{`curl -T methodMapping.txt -H "Authorization: Bearer $KEY" ${location.origin}/api/v1/builds/BUILD/methods`}</Command></div>}
-			{waiting.length > 0 && <div class="notice warn"><strong>{tr('{lacking} of {waiting} {lacking2} names.', { lacking: several(lacking, 'trace'), waiting: several(waiting.length, 'build'), lacking2: lacking === 1 ? tr('lacks') : tr('lack') })}</strong>
-				<p>{waiting.slice(0, 5).map((b, i) => <>{i > 0 && ', '}<button key={b.build_id} class="plain linkish" onClick={() => set({ build: b.build_id })}>{b.build_id}</button></>)}{tr.rich('{waiting}: send {waiting2}. The traces get their names without another upload.', { waiting: waiting.length > 5 && tr(' and {waiting} more', { waiting: waiting.length - 5 }), waiting2: waiting.length === 1 ? tr('its mapping') : tr('their mappings') })}</p></div>}
+			{waiting.length > 0 && <div class="notice warn"><strong>{tr('Method names are missing in {traces} of {builds}.', { traces: several(lacking, 'trace'), builds: several(waiting.length, 'build') })}</strong>
+				<p>{waiting.slice(0, 5).map((b, i) => <>{i > 0 && ', '}<button key={b.build_id} class="plain linkish" onClick={() => set({ build: b.build_id })}>{b.build_id}</button></>)}{waiting.length > 5 && tr(' and {waiting} more', { waiting: waiting.length - 5 })}{tr(': send the mapping of each. The traces get their names without another upload.')}</p></div>}
 			{v && v.builds.length > 0 && (
 				<Cards>
 					<thead><tr><th>{tr('Build')}</th><th>{tr('App')}</th><th>{tr('Mapping')}</th><th>{tr('R8 mapping')}</th>

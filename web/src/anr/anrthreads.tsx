@@ -21,7 +21,7 @@ function Row({ p, i, open, timed }: { p: AnrProcess; i: number; open: boolean; t
 			<td class="num quiet">{t.sys_tid ?? ''}</td>
 			<td><span class={`state ${t.wants ? 'loss' : ''}`}>{stateOf(t)}</span></td>
 			<td>{t.held.map((l) => <div key={l.id} class="mono">{l.type ?? tr('unknown')} <span class="quiet">{l.id}</span></div>)}
-				{(t.victims ?? 0) > 0 && <span class="badtext">{tr('blocks {victims} {victims2}', { victims: count(t.victims!), victims2: t.victims === 1 ? tr('thread') : tr('threads') })}</span>}</td>
+				{(t.victims ?? 0) > 0 && <span class="badtext">{tr.many(t.victims!, 'blocks {n} thread', 'blocks {n} threads')}</span>}</td>
 			<td>{t.wants && <><span class="mono">{t.wants.type ?? tr('unknown')} <span class="quiet">{t.wants.id}</span></span>{holder && <div>{tr('held by {holder}', { holder })}</div>}</>}</td>
 			<td>{t.top ? <Method f={t.top} track={t.track} /> : <span class="quiet">{t.channel ? tr('kernel: {channel}', { channel: t.channel }) : tr('no stack')}</span>}</td>
 		</tr>

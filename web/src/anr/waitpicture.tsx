@@ -124,7 +124,7 @@ function ArrowLine({ a, at }: { a: Arrow; at: Places }) {
 }
 
 function words(p: AnrProcess, b: Box, gone: AnrWish | null): { name: string; detail: string } {
-	if (b.kind === 'more') return { name: tr('{more} more {more2}', { more: count(b.more), more2: b.more === 1 ? tr('thread') : tr('threads') }), detail: b.ring ? tr('of this deadlock') : tr('also wait for it') };
+	if (b.kind === 'more') return { name: tr.many(b.more, '{n} more thread', '{n} more threads'), detail: b.ring ? tr('of this deadlock') : tr('also wait for it') };
 	if (b.kind === 'gone') return { name: gone?.holder_tid ? tr('thread {holder_tid}', { holder_tid: gone.holder_tid }) : tr('an unknown thread'), detail: gone?.holder_tid ? tr('is not in the dump') : tr('has this lock') };
 	const t = p.threads[b.thread];
 	return { name: threadName(t), detail: [stateOf(t), t.top && splitName(t.top.name)[1]].filter(Boolean).join(' · ') };
@@ -153,11 +153,11 @@ function headOf(p: AnrProcess, w: Wait): string {
 	const main = p.main !== null && w.threads.includes(p.main);
 	if (w.deadlock) {
 		const certain = p.cycles.some((c) => c.certain && c.threads.some((s) => w.ring.includes(s.thread)));
-		return tr('{certain} of {ring} {ring2}{main}', { certain: certain ? tr('Deadlock') : tr('Possible deadlock'), ring: count(w.ring.length), ring2: w.ring.length === 1 ? tr('thread') : tr('threads'), main: main && !w.ring.includes(p.main!) ? tr(', main waits for it') : '' });
+		return tr('{certain} of {threads}{main}', { certain: certain ? tr('Deadlock') : tr('Possible deadlock'), threads: tr.many(w.ring.length, '{n} thread', '{n} threads'), main: main && !w.ring.includes(p.main!) ? tr(', main waits for it') : '' });
 	}
 	const end = w.gone ? tr('an unknown holder') : threadName(p.threads[w.ring[0]]);
 	const waiting = w.threads.length - w.ring.length;
-	return main && waiting === 1 ? tr('main waits for {end}', { end }) : tr('{waiting} {waiting2} for {end}', { waiting: count(waiting), waiting2: waiting === 1 ? 'waits' : 'wait', end });
+	return main && waiting === 1 ? tr('main waits for {end}', { end }) : tr('{waiting} waiting for {end}', { waiting: count(waiting), end });
 }
 
 /** The same as rows. */

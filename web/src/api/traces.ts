@@ -79,10 +79,10 @@ export function several(n: number, one: keyof typeof SEVERAL): string {
 export function loss(list: Trace[]): string[] {
 	const notes = list.reduce((n, t) => n + t.annotations, 0);
 	const pinned = list.filter((t) => t.pinned).length;
-	const out = [tr('{list} permanently. Links to {list2} stop working.', { list: list.length === 1 ? tr('This deletes its upload and decoded data') : tr('This deletes their uploads and decoded data'), list2: list.length === 1 ? 'it' : 'them' })];
-	if (notes > 0) out.push(tr('So {notes} {notes2}.', { notes: notes === 1 ? 'does' : 'do', notes2: several(notes, 'annotation') }));
-	if (pinned > 0) out.push(tr('{pinned} pinned; this deletes {pinned2} anyway.', { pinned: pinned === list.length ? (pinned === 1 ? tr('It is') : tr('All are')) : tr('{pinned} of them {pinned2}', { pinned, pinned2: pinned === 1 ? 'is' : 'are' }), pinned2: pinned === 1 ? 'it' : 'them' }));
-	out.push(tr('Builds and their mappings stay.'));
+	const out = [list.length === 1 ? tr('Its upload and decoded data are deleted permanently. Links to it stop working.') : tr('Their uploads and decoded data are deleted permanently. Links to them stop working.')];
+	if (notes > 0) out.push(tr.many(notes, '{n} annotation is deleted, too.', '{n} annotations are deleted, too.'));
+	if (pinned > 0) out.push(list.length === 1 ? tr('It is pinned.') : tr.many(pinned, '{n} of them is pinned.', '{n} of them are pinned.'));
+	out.push(tr('Builds and their mappings are kept.'));
 	return out;
 }
 

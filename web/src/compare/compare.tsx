@@ -5,12 +5,13 @@ import { api, Refusal, type ComparedTrace, type Comparison } from '../api/api';
 import { comparisonOf, pairOf, SIDE_MAX, verdict } from './comparedoc';
 import { Below, Crumbs, DiffGraph, Legend, openNode } from './comparegraph';
 import { CompareTable } from './comparetable';
-import { count, when } from '../i18n/format';
+import { when } from '../i18n/format';
 import { afresh, useTable } from '../ui/panelstate';
 import { LinkCheck } from '../trace/state/linkcheck';
 import { Busy, Choice, Failure, Panel, useLoad, type Loaded } from '../ui/parts';
 import { link, number, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/compare';
+import { nodesOf } from '../trace/graph/graphparts';
 import { nameOf, several } from '../api/traces';
 
 const NODES_MAX = 200000;
@@ -49,7 +50,7 @@ function Graphs({ c, root }: { c: Comparison; root: number[] }) {
 			<div data-diff={side}>{empty ? <p class="quiet">{side === 'b' ? tr('B does not call this. Choose the widths of A to see it.') : tr('A does not call this. Choose the widths of B to see it.')}</p>
 				: <DiffGraph c={c} side={side} root={root} go={go} more={more} />}</div>
 			<div class="row under">
-				<span class="quiet">{tr('{shown_nodes}{total_nodes} nodes; times are of one trace', { shown_nodes: count(c.shown_nodes), total_nodes: c.shown_nodes < c.total_nodes ? tr(' of {total_nodes}', { total_nodes: count(c.total_nodes) }) : '' })}</span>
+				<span class="quiet">{tr('{nodes}; times are per trace', { nodes: nodesOf(c) })}</span>
 				<span class="grow" />
 				<button class="small" aria-expanded={listed} onClick={list}>{listed ? tr('Hide the table') : tr('Children as a table')}</button>
 			</div>

@@ -3,8 +3,9 @@ import { useMemo } from 'preact/hooks';
 import { api, Refusal, type ComparedTree } from '../api/api';
 import { Below, Crumbs, DiffGraph, Legend, openNode } from './comparegraph';
 import { change, pairOf, relative } from './comparedoc';
-import { count, duration } from '../i18n/format';
+import { duration } from '../i18n/format';
 import { tr } from '../i18n/strings/compare';
+import { nodesOf } from '../trace/graph/graphparts';
 import { afresh, useTable } from '../ui/panelstate';
 import { Busy, Choice, Failure, useLoad } from '../ui/parts';
 import { number, set, text } from '../ui/route';
@@ -42,7 +43,7 @@ export function RangeGraph({ id, base, here, turn }: { id: string; base: Base; h
 		{all[side] === 0 ? <p class="quiet">{side === 'b' ? tr('B does not call this. Choose the widths of A to see it.') : tr('A does not call this. Choose the widths of B to see it.')}</p>
 			: <DiffGraph c={c} side={side} root={root} go={go} more={more} />}
 		<div class="row under">
-			<span class="quiet">{c.shown_nodes < c.total_nodes ? tr('{shown} of {total} nodes', { shown: count(c.shown_nodes), total: count(c.total_nodes) }) : tr('{shown} nodes', { shown: count(c.shown_nodes) })}</span>
+			<span class="quiet">{nodesOf(c)}</span>
 			<span class="grow" />
 			<button class="small" aria-expanded={listed} onClick={list}>{listed ? tr('Hide the table') : tr('Children as a table')}</button>
 		</div>

@@ -7,6 +7,7 @@ import { afresh, useTable } from '../ui/panelstate';
 import { Busy, Choice, Failure, Panel, type Loaded } from '../ui/parts';
 import { set, text } from '../ui/route';
 import { tr } from '../i18n/strings/versus';
+import { nodesOf } from '../trace/graph/graphparts';
 import { compareWith } from './versuspick';
 
 const NODES_MAX = 200000;
@@ -39,7 +40,7 @@ function Graph({ c, of }: { c: ComparedTree; of: string }) {
 		<div data-diff={side}>{empty ? <p class="quiet">{side === 'b' ? tr('B does not call this. Choose the widths of A to see it.') : tr('A does not call this. Choose the widths of B to see it.')}</p>
 			: <DiffGraph c={c} side={side} root={root} go={go} more={more} />}</div>
 		<div class="row under">
-			<span class="quiet">{tr('{shown_nodes}{total_nodes} {total_nodes2}; times are of one trace, of {a} in A and {b} in B', { shown_nodes: count(c.shown_nodes), total_nodes: c.shown_nodes < c.total_nodes ? tr(' of {total_nodes}', { total_nodes: count(c.total_nodes) }) : '', total_nodes2: c.total_nodes === 1 ? tr('node') : tr('nodes'), a: count(c.a.length), b: count(c.b.length) })}</span>
+			<span class="quiet">{tr('{nodes}; times are per trace, of {a} in A and {b} in B', { nodes: nodesOf(c), a: count(c.a.length), b: count(c.b.length) })}</span>
 			<span class="grow" />
 			<button class="small" aria-expanded={listed} onClick={list}>{listed ? tr('Hide the table') : tr('Children as a table')}</button>
 		</div>

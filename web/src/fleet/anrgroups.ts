@@ -41,7 +41,7 @@ export const ACTS: Record<Rule['action'], string> = { skip: tr('Do not blame'), 
 /** A sentence that describes a rule. */
 export function describe(r: Rule): string {
 	if (r.action === 'skip') return tr('Frames with {frame} are not blamed.', { frame: r.frame });
-	const which = [r.kind && tr('of kind {kind}', { kind: KINDS[r.kind] ?? r.kind }), r.frame && tr('with a frame {frame}', { frame: r.frame }), r.lock && tr('with a lock of {lock}', { lock: r.lock }), r.groups && tr('of {groups} {groups2}', { groups: r.groups.length === 1 ? tr('the group') : tr('the groups'), groups2: r.groups.join(', ') })]
+	const which = [r.kind && tr('of kind {kind}', { kind: KINDS[r.kind] ?? r.kind }), r.frame && tr('with a frame {frame}', { frame: r.frame }), r.lock && tr('with a lock of {lock}', { lock: r.lock }), r.groups && tr('of {groups}', { groups: r.groups.join(', ') })]
 		.filter(Boolean).join(COMMA);
 	return r.action === 'merge' ? tr('ANRs {which} are one group.', { which }) : tr('Groups {which} get this name.', { which });
 }

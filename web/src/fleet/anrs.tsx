@@ -56,7 +56,7 @@ function List() {
 			{v && v.groups.length === 0 && v.pending === 0 && <NoRows also={['kind']} unmatched={tr('No ANR matches.')}
 				none={<>{tr('No ANRs in the last {days} days.', { days: fleet.days })}{may.write && <>{' '}{tr('Drop a thread dump anywhere on this page to see the cause of the ANR.')}</>}</>} />}
 			{v && v.groups.length > 0 && <>
-				<p class="quiet">{tr.rich('{anrs} {anrs2}{users} in {total} {total2}.', { anrs: count(v.anrs), anrs2: v.anrs === 1 ? tr('report') : tr('reports'), users: v.users > 0 && <>{tr(' of {users} {users2}', { users: count(v.users), users2: v.users === 1 ? tr('user') : tr('users') })}</>, total: count(v.total), total2: v.total === 1 ? tr('group') : tr('groups') })}
+				<p class="quiet">{tr('{reports}{users} in {groups}.', { reports: tr.many(v.anrs, '{n} report', '{n} reports'), users: v.users > 0 && tr.many(v.users, ' of {n} user', ' of {n} users'), groups: tr.many(v.total, '{n} group', '{n} groups') })}
 					{rate(v.anrs, v.traces) && <>{' '}{tr('Reports per 1,000 traces with times: {rate}.', { rate: rate(v.anrs, v.traces) })} {RATES}</>}</p>
 				<Cards>
 					<thead><tr>{may.write && <th><span class="hidden">{tr('Pick')}</span></th>}<th>{tr('Cause')}</th><th>{tr('Kind')}</th><th class="num">{tr('ANRs')}</th><th class="num">{tr('Users')}</th>

@@ -10,6 +10,7 @@ import { Cards } from '../ui/cards';
 import { MethodName, Panel, Pending, useLoad } from '../ui/parts';
 import { text } from '../ui/route';
 import { tr } from '../i18n/strings/fleet';
+import { several } from '../api/traces';
 
 /** A thread is not a method: its row has no link. */
 function Name({ of, shown }: { of: Near; shown: string }) {
@@ -54,7 +55,7 @@ function Both({ of }: { of: Callers }) {
 				<Rest label={tr('other calls')} title={tr('Calls that were too short to keep, and calls not listed')} ns={of.total_ns - of.self_ns - callees} of={of} />
 			</List>
 		</Cards>
-		<p class="quiet">{tr('{calls} calls, {of_traces} per trace over {of_traces2} {of_traces3}. A nested call of the same method counts with the outer one.{omitted_below_ns}', { calls: count(of.calls), of_traces: duration(of.total_ns / of.of_traces), of_traces2: count(of.of_traces), of_traces3: of.of_traces === 1 ? tr('trace') : tr('traces'), omitted_below_ns: of.omitted_below_ns > 0 ? tr(' Calls that took less than {omitted_below_ns} in their trace may be missing.', { omitted_below_ns: duration(of.omitted_below_ns) }) : '' })}</p>
+		<p class="quiet">{tr('{calls}, {mean} per trace over {traces}. A nested call of the same method counts with the outer one.{omitted_below_ns}', { calls: tr.many(of.calls, '{n} call', '{n} calls'), mean: duration(of.total_ns / of.of_traces), traces: several(of.of_traces, 'trace'), omitted_below_ns: of.omitted_below_ns > 0 ? tr(' Calls that took less than {omitted_below_ns} in their trace may be missing.', { omitted_below_ns: duration(of.omitted_below_ns) }) : '' })}</p>
 	</>;
 }
 

@@ -1,5 +1,5 @@
 // What of the fleet a page is about: app, version, scenario, class of device and how many days, in the address.
-import { COMMA, count, DAY_MS } from '../i18n/format';
+import { COMMA, DAY_MS } from '../i18n/format';
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { manage } from '../api/manage';
@@ -109,5 +109,5 @@ export function NoRows({ unmatched, none, also = [] }: { unmatched: string; none
 export function Ungrouped({ load }: { load: Loaded<{ pending: number }> }) {
 	const n = load.value?.pending;
 	usePolling(load, n && PROCESSING_MS);
-	return n ? <p class="quiet" role="status">{tr('{pending} {pending2} still being grouped.', { pending: count(n), pending2: n === 1 ? tr('report is') : tr('reports are') })}</p> : null;
+	return n ? <p class="quiet" role="status">{tr.many(n, '{n} report is still being grouped.', '{n} reports are still being grouped.')}</p> : null;
 }

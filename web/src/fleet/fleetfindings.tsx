@@ -10,6 +10,7 @@ import { Cards } from '../ui/cards';
 import { inView, MethodName, Panel, Pending, useLoad, type Loaded } from '../ui/parts';
 import { link, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/fleet';
+import { several } from '../api/traces';
 
 const ROWS = 5, CAUSES = 20, GROUPS = 12;
 const ALL = { by: 'all', limit: 1 };
@@ -37,7 +38,7 @@ function Cause({ c }: { c: CauseSum | undefined }) {
 
 /** Of how many traces this is, and which are still to come. */
 function Stand({ f }: { f: Found }) {
-	return <p class="quiet">{tr.rich('From {looked} {looked2} that detectors analysed{partial}.{pending}{complete}{unreadable} Deleted traces are not included.', { looked: count(f.examined), looked2: f.examined === 1 ? tr('trace') : tr('traces'), partial: f.partial > 0 && tr(', {partial} of them incompletely', { partial: count(f.partial) }), pending: f.pending > 0 && tr.many(f.pending, ' {n} trace of the project still has to be analysed with the current rules and names.', ' {n} traces of the project still have to be analysed with the current rules and names.'), complete: !f.complete && tr(' Not all are shown: narrow the filter or the time range.'), unreadable: f.unreadable > 0 && tr(' The findings of {unreadable} cannot be read.', { unreadable: count(f.unreadable) }) })}</p>;
+	return <p class="quiet">{tr('From {traces} that detectors analysed{partial}.{pending}{complete}{unreadable} Deleted traces are not included.', { traces: several(f.examined, 'trace'), partial: f.partial > 0 && tr(', {partial} of them incompletely', { partial: count(f.partial) }), pending: f.pending > 0 && tr.many(f.pending, ' {n} trace of the project still has to be analysed with the current rules and names.', ' {n} traces of the project still have to be analysed with the current rules and names.'), complete: !f.complete && tr(' Not all are shown: narrow the filter or the time range.'), unreadable: f.unreadable > 0 && tr(' The findings of {unreadable} cannot be read.', { unreadable: count(f.unreadable) }) })}</p>;
 }
 
 const nothing = (f: Found) => (f.examined === 0 ? tr('No analysed trace matches.') : tr('Detectors found nothing above their thresholds.'));

@@ -11,6 +11,7 @@ import { Cards } from '../ui/cards';
 import { Choice, MethodName, Panel, Pending, Sorted, useLoad } from '../ui/parts';
 import { link, number, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/fleet';
+import { several } from '../api/traces';
 
 const PAGE = 100, MOST = 1000;
 
@@ -43,7 +44,7 @@ function Table({ v, rows }: { v: FleetMethods; rows: number }) {
 	const most = Math.max(0, ...v.methods.map((m) => m[metric]?.[stat] ?? 0));
 	const overloads = distinctions(v.methods.map((m) => m.name), v.methods.map((m) => m.descriptor));
 	return <>
-		<p class="quiet" role="status">{tr.rich('{total} {total2} of {traces} {traces2}{methods}.', { total: count(v.total), total2: v.total === 1 ? tr('method') : tr('methods'), traces: count(v.traces), traces2: v.traces === 1 ? tr('trace') : tr('traces'), methods: v.total > v.methods.length && tr(', the first {methods}', { methods: count(v.methods.length) }) })}</p>
+		<p class="quiet" role="status">{tr('{methods} of {traces}{first}.', { methods: several(v.total, 'method'), traces: several(v.traces, 'trace'), first: v.total > v.methods.length && tr(', the first {methods}', { methods: count(v.methods.length) }) })}</p>
 		<MissingMappings of={v.methods} />
 		<Cards of="methods">
 			<thead><tr><th>{tr('Method')}</th>{METRICS.map(([of, label, hint]) => <Sorted key={of} by={of} label={label} hint={hint} now={{ sort: metric, order }} standard="self" />)}

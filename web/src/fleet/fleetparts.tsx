@@ -2,10 +2,11 @@
 import { get, may } from '../api/api';
 import { changeOf, LABEL, unsure, type FleetMethodRow, type Keyed } from './fleetdoc';
 import { KEPT, NoRows, useDays, useFleet } from './fleetfilter';
-import { count, percent, signed } from '../i18n/format';
+import { percent, signed } from '../i18n/format';
 import { useLoad } from '../ui/parts';
 import { link, query, set, text } from '../ui/route';
 import { tr } from '../i18n/strings/fleet';
+import { several } from '../api/traces';
 
 /** An address with the filter of this one; `more` overrides it, '' removes a parameter. */
 export function withFilter(to: string, more: Record<string, string> = {}): string {
@@ -69,7 +70,7 @@ export function PickBy({ by, bys }: { by: string; bys: string[] }) {
 
 /** What groups by a label leave out. */
 export function Uncounted({ n }: { n: number | undefined }) {
-	return n ? <p class="quiet">{tr.rich('{n} {n2} not included: they were counted before this label was added to the settings. {code} counts them again.', { n: count(n), n2: n === 1 ? tr('trace is') : tr('traces are'), code: <code>tracewell rollup --rebuild</code> })}</p> : null;
+	return n ? <p class="quiet">{tr.rich('Not included: {traces} counted before this label was added to the settings. {code} counts them again.', { traces: several(n, 'trace'), code: <code>tracewell rollup --rebuild</code> })}</p> : null;
 }
 
 /** Filters that FleetFilter has no field for: they are named, and can be left. */

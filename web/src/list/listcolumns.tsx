@@ -9,7 +9,7 @@ import { Popover } from '../ui/popover';
 import { link, set, text } from '../ui/route';
 import { Pinned, Tag } from '../ui/tag';
 import { tr } from '../i18n/strings/list';
-import { lengthOf, stateName } from '../api/traces';
+import { lengthOf, several, stateName } from '../api/traces';
 
 export interface Column {
 	key: string;
@@ -47,7 +47,7 @@ export function NameCell({ t, shared }: { t: Trace; shared: Shared }) {
 		<a class="rowlink" href={link(`/traces/${t.id}`)} title={name}>{name}</a>
 		{rest.map((x) => <span class="quiet" key={x} title={x}>{x}</span>)}
 		<State t={t} />
-		{t.annotations > 0 && <span class="quiet" title={tr('Annotations')}>{count(t.annotations)} {t.annotations === 1 ? tr('note') : tr('notes')}</span>}
+		{t.annotations > 0 && <span class="quiet">{several(t.annotations, 'annotation')}</span>}
 		{t.tags.map((tag) => <Tag key={tag} tag={tag} />)}
 	</div>;
 }

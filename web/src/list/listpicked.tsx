@@ -37,7 +37,7 @@ async function each(list: Trace[], verb: string, show: (s: string) => void, one:
 		try {
 			await one(t);
 		} catch (why) {
-			throw new Error(`${nameOf(t)}: ${(why as Error).message}${i > 0 ? tr(' The {i} before {i2} done.', { i: several(i, 'trace'), i2: i === 1 ? 'is' : 'are' }) : ''}`);
+			throw new Error(`${nameOf(t)}: ${(why as Error).message}${i > 0 ? tr.many(i, ' The trace before it is done.', ' The {n} traces before it are done.') : ''}`);
 		}
 	}
 }

@@ -91,10 +91,8 @@ const zh = {
 	'Nothing is left after the changes.': '变换之后没有剩余的调用。',
 	'No calls here.': '这里没有调用。',
 	'Merged flame graph': '合并火焰图',
-	'of {view}{total_nodes} ': '共 {view}{total_nodes} ',
-	'at least ': '至少 ',
-	'node': '个节点',
-	'nodes': '个节点',
+	'{shown} of {total} nodes': '{total} 个节点中的 {shown} 个',
+	'{n} nodes': '{n} 个节点',
 	', incomplete: the time limit was reached': '，不完整：本次查询已超时',
 	'List {n} hidden narrow frames': '列出 {n} 个过窄而未显示的栈帧',
 	'Hide the table': '隐藏表格',
@@ -543,6 +541,7 @@ const zh = {
 	'search matches': '搜索匹配项',
 	'smaller frames, drawn as one': '较小的帧，合并绘制',
 	'{methods} of {total} methods': '{total} 个方法中的 {methods} 个',
+	'{shown} of at least {total} nodes': '至少 {total} 个节点中的 {shown} 个',
 } as const;
 
 export default zh satisfies Fits<typeof zh>;

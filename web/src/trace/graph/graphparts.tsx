@@ -15,6 +15,13 @@ export interface Metric {
 	timed: boolean; // otherwise widths are numbers of calls, the only metric
 }
 
+/** How many of a graph's nodes are shown; `least`: there may be more. */
+export function nodesOf({ shown_nodes, total_nodes }: { shown_nodes: number; total_nodes: number }, least = false): string {
+	const numbers = { shown: count(shown_nodes), total: count(total_nodes) };
+	if (shown_nodes === total_nodes) return tr.many(total_nodes, '{n} node', '{n} nodes');
+	return least ? tr('{shown} of at least {total} nodes', numbers) : tr('{shown} of {total} nodes', numbers);
+}
+
 export function metricOf(key: string, w: Words, timed = true): Metric {
 	const sums = { all: tr('{many} in total', { many: w.many }), own: tr('self {many}', { many: w.many }) };
 	if (!timed) return { key: 'wall', ...sums, show: (v) => count(v / (w.unit ?? 1)), timed };

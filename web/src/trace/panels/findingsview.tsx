@@ -86,7 +86,7 @@ function Why({ c, show, tid }: { c: Cause | null; show: Show; tid: number | null
 function framesText(f: Findings['frames']): string {
 	if (f.from === null && f.messages === 0) return tr("The trace has no frames: neither Choreographer calls nor a display timeline.");
 	const frames = f.from === null ? tr('No frames in this trace') : tr('{frames}{from}: {slow} slow (over {slow_ns}), {frozen} of them frozen (over {frozen_ns})', { frames: tr.many(f.total, '{n} frame', '{n} frames'), from: f.from === 'notes' ? tr(', from the display timeline') : '', slow: count(f.slow), slow_ns: duration(f.slow_ns), frozen: count(f.frozen), frozen_ns: duration(f.frozen_ns) });
-	return `${frames}${f.messages ? tr('; {messages} {messages2} during which no frame could be drawn', { messages: count(f.messages), messages2: f.messages === 1 ? tr('message') : tr('messages') }) : ''}.`;
+	return `${frames}${f.messages ? tr.many(f.messages, '; {n} message during which no frame could be drawn', '; {n} messages during which no frame could be drawn') : ''}.`;
 }
 
 function Frames({ f, from, show }: { f: Findings; from: number; show: Show }) {

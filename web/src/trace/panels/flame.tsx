@@ -7,7 +7,7 @@ import { above, boxesOf, childrenOf, narrow, parsePlace, placeOf, placeText, typ
 import { labelOf } from '../graph/flamepaint';
 import { SaveGraph } from '../graph/flamesave';
 import { Graph } from '../graph/graph';
-import { metricOf, numbers, type Answer, type Metric } from '../graph/graphparts';
+import { metricOf, nodesOf, numbers, type Answer, type Metric } from '../graph/graphparts';
 import { afresh, useMore, useTable } from '../../ui/panelstate';
 import { Busy, Choice, Failure, MethodName, Panel, Pending, useLoad, useWidth } from '../../ui/parts';
 import { number, set, text } from '../../ui/route';
@@ -129,7 +129,7 @@ function Explorer({ p, view, metric, steps, named }: { p: Props; view: string; m
 					callers={view === 'bottom_up'} open={open} up={up} came={came.current} />}
 		</div>}
 		{a && !flame.error && <div class="row under">
-			<span class="quiet">{count(a.f.shown_nodes)} {a.f.shown_nodes < a.f.total_nodes ? tr('of {view}{total_nodes} ', { view: view === 'bottom_up' ? tr('at least ') : '', total_nodes: count(a.f.total_nodes) }) : ''}{a.f.shown_nodes === 1 && a.f.total_nodes === 1 ? tr('node') : tr('nodes')}{a.f.partial ? tr(', incomplete: the time limit was reached') : ''}</span>
+			<span class="quiet">{nodesOf(a.f, view === 'bottom_up')}{a.f.partial ? tr(', incomplete: the time limit was reached') : ''}</span>
 			<span class="grow" />
 			{thin && <button class="small" onClick={() => go(thin.place)}>{tr.many(thin.nodes, 'List {n} hidden narrow frame', 'List {n} hidden narrow frames')}</button>}
 			{!tree && a.f.value[0] > 0 && <FlameLegend f={a.f} searched={p.matches !== null} />}
