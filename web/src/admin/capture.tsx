@@ -54,7 +54,7 @@ function Came({ days, perDay }: { days: Day[]; perDay: number }) {
 function Row({ r, days, edit, drop }: { r: Rule; days: Day[]; edit: () => void; drop: () => void }) {
 	return (
 		<tr data-rule={r.name}>
-			<td>{r.name}{r.enabled === false && <span class="quiet">{' '}{tr('(off)')}</span>}</td>
+			<td>{r.name}{r.enabled === false && <span class="quiet">{' '}{tr('(disabled)')}</span>}</td>
 			<td>{r.scenario || tr('any')}</td>
 			<td>{whom(r)}</td>
 			<td class="num">{percent(shareOf(r))}</td>

@@ -109,7 +109,7 @@ export function RuleForm({ rule, keep, cancel }: { rule?: Rule; keep: (r: Rule) 
 				<label class="inline">{tr('Scenario')}{' '}<input {...text('scenario')} placeholder={tr('any')} /></label>
 				<label class="inline">{tr('Share')}{' '}<input class="short" inputMode="decimal" {...text('share')} aria-invalid={wrongShare(d) !== ''} /> % <Wrong why={wrongShare(d)} /></label>
 				<label class="inline">{tr('Traces per day')}{' '}<input class="short" inputMode="numeric" {...text('per_day')} aria-invalid={wrongPerDay(d) !== ''} /> <Wrong why={wrongPerDay(d)} /></label>
-				<label class="inline"><input type="checkbox" checked={d.enabled} onChange={(e) => put({ ...d, enabled: e.currentTarget.checked })} />{' '}{tr('on')}</label>
+				<label class="inline"><input type="checkbox" checked={d.enabled} onChange={(e) => put({ ...d, enabled: e.currentTarget.checked })} />{' '}{tr('Enabled')}</label>
 			</div>
 			<div class="lists conditions">
 				{CONDITIONS.map(([key, label, example]) => (

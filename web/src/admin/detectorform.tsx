@@ -79,7 +79,7 @@ export function DetectorTable({ doc, put }: { doc: Doc; put: (d: Doc) => void })
 	const form = (rule: Rule) => <Form key={editing} rule={rule} used={doc.rules.map((r) => r.id)} keep={keep} cancel={() => edit(null)} />;
 	return <>
 		<Cards>
-			<thead><tr>{may.write && <th>{tr('Active')}</th>}<th>{tr('Rule')}</th><th class="num">{tr('Findings in {days} days', { days: DAYS })}</th><th>{tr('Matches')}</th><th>{tr('Threads')}</th><th class="num">{tr('Longer than')}</th><th>{tr('Severity')}</th>{may.write && <th><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
+			<thead><tr>{may.write && <th>{tr('Enabled')}</th>}<th>{tr('Rule')}</th><th class="num">{tr('Findings in {days} days', { days: DAYS })}</th><th>{tr('Matches')}</th><th>{tr('Threads')}</th><th class="num">{tr('Longer than')}</th><th>{tr('Severity')}</th>{may.write && <th><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
 			<tbody>{doc.rules.map((r) => {
 				const title = serverText(textOf(r.title, r.id));
 				const found = load.value?.rules.find((f) => f.id === r.id);

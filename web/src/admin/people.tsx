@@ -87,7 +87,7 @@ function Account({ u, provider, change }: { u: User; provider: string; change: (
 			<td><input type="checkbox" checked={u.admin} aria-label={tr('{name} is admin of the server', { name: u.name })}
 				onChange={(e) => void change(() => send('PUT', user(u.name), { admin: e.currentTarget.checked }))} /></td>
 			<td>{setting ? <Ask type="password" aria-label={tr('New password of {name}', { name: u.name })} placeholder={tr('ten characters or more')} least={10} verb={tr('Set')} done={given} />
-				: <button class="small" onClick={() => set(true)} aria-label={u.password ? tr('Change password of {name}', { name: u.name }) : tr('Set one for {name}', { name: u.name })}>{u.password ? tr('Change password') : tr('Set one')}</button>}</td>
+				: <button class="small" onClick={() => set(true)} aria-label={u.password ? tr('Change password of {name}', { name: u.name }) : tr('Set a password for {name}', { name: u.name })}>{u.password ? tr('Change password') : tr('Set a password')}</button>}</td>
 			{provider && <td><Linked u={u} change={change} /></td>}
 			<td class="when">{seen(u.last_seen_ms)}</td>
 			<td class="when">{when(u.created_ms)}</td>

@@ -120,7 +120,7 @@ export function Quantiles({ v }: { v: Versus }) {
 	return (
 		<Folded of="panel" title={tr('Durations')} id="lengths">
 			{both.length > 0 && <Cards of="stats" label={tr('Durations')}>
-				<thead><tr><th>{tr('Scenario')}</th><th><span class="hidden">{tr('Quantile')}</span></th>{HEADS}</tr></thead>
+				<thead><tr><th>{tr('Scenario')}</th><th><span class="hidden">{tr('Percentile')}</span></th>{HEADS}</tr></thead>
 				{both.slice(0, max).map((c) => <tbody key={c.scenario} data-scenario={c.scenario}>{statsOf(c).map(([name, s, open], i) => <Row key={name} name={name} s={s} x={x} open={open} head={i === 0 && <Head c={c} />} />)}</tbody>)}
 			</Cards>}
 			{both.length > max && <div class="row"><button class="small" onClick={() => more(max * 4)}>{tr('Show more of {both} scenarios', { both: count(both.length) })}</button></div>}
@@ -140,13 +140,13 @@ export function OneMethod({ v, params, of, name, descriptor }: { v: Versus; para
 	const load = useLoad(`method ${of} ${name}${descriptor}`, (s) => get<Versus>(WHERE, { ...params, method: name + descriptor, tree: '0', limit: 1 }, s));
 	const open = reportedIn(v, name, descriptor);
 	const one = load.value?.method;
-	if (!load.value || load.error) return <div class="one"><Pending of={load} what={tr('Loading quantiles of the method')} /></div>;
+	if (!load.value || load.error) return <div class="one"><Pending of={load} what={tr('Loading percentiles of the method')} /></div>;
 	if (!one) return <p class="quiet">{tr('Neither side has a method with this name.')}</p>;
 	return (
 		<div class={`one${load.busy ? ' stale' : ''}`} data-one={load.busy ? undefined : one.name}>
 			{open.length > 0 && <p class="row">{tr('Open regressions:')} <ReportedIn of={open} /></p>}
 			<p>{tr.rich('In {a_share} of A’s traces and {b_share} of B’s{share_margin}. Wall time in a trace that has it:', { a_share: percent(one.a_share), b_share: percent(one.b_share), share_margin: one.share_margin !== null && <span class="quiet">{' '}{tr('(the difference may be {share_margin} more or less)', { share_margin: percent(one.share_margin) })}</span> })}</p>
-			<Cards of="stats" label={tr('Durations')}><thead><tr><th><span class="hidden">{tr('Quantile')}</span></th>{HEADS}</tr></thead>
+			<Cards of="stats" label={tr('Durations')}><thead><tr><th><span class="hidden">{tr('Percentile')}</span></th>{HEADS}</tr></thead>
 				<tbody>{Object.entries(one.stats).map(([k, s]) => <Row key={k} name={k} s={s} x={axisOf(Object.values(one.stats))} />)}</tbody></Cards>
 		</div>
 	);

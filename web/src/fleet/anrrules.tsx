@@ -29,11 +29,11 @@ function Form({ rule, keep, cancel }: { rule: Rule; keep: (r: Rule) => void; can
 				{r.action !== 'skip' && <label class="inline">{tr('Lock of class')}{' '}<input class="mono" {...field('lock')} /></label>}
 				{r.action !== 'skip' && <label class="inline">{tr('Kind')}{' '}<select name="kind" value={r.kind ?? ''} onChange={(e) => put({ ...r, kind: e.currentTarget.value || undefined })}>
 					<option value="">{tr('any')}</option>{Object.entries(KINDS).map(([k, shown]) => <option key={k} value={k}>{shown}</option>)}</select></label>}
-				<label class="inline"><input type="checkbox" name="enabled" checked={r.enabled !== false} onChange={(e) => put({ ...r, enabled: e.currentTarget.checked })} />{' '}{tr('on')}</label>
+				<label class="inline"><input type="checkbox" name="enabled" checked={r.enabled !== false} onChange={(e) => put({ ...r, enabled: e.currentTarget.checked })} />{' '}{tr('Enabled')}</label>
 			</div>
 			{r.action !== 'skip' && (r.groups?.length ?? 0) > 0 && <p class="quiet anywhere">{tr('Of the groups {groups}.', { groups: r.groups!.join(', ') })}</p>}
 			<p class="quiet">{tr('Text contained in a name, ignoring case, or a regular expression between slashes. All conditions must match.')}</p>
-			<div class="row"><button class="primary">{tr('Keep')}</button><button type="button" onClick={cancel}>{tr('Cancel')}</button></div>
+			<div class="row"><button class="primary">{tr('Save')}</button><button type="button" onClick={cancel}>{tr('Cancel')}</button></div>
 		</form>
 	);
 }
@@ -45,9 +45,9 @@ function Table({ rules, edit, change }: { rules: Rule[]; edit: (at: number) => v
 			<thead><tr><th class="num">{tr('No.')}</th><th>{tr('Rule')}</th><th>{tr('Group')}</th><th>{tr('Effect')}</th>{change && <th><span class="hidden">{tr('Actions')}</span></th>}</tr></thead>
 			<tbody>{rules.map((r, i) => (
 				<tr key={i} data-rule={i + 1}>
-					<td class="num">{i + 1}</td><td class="nowrap">{ACTS[r.action]}{r.enabled === false && <span class="quiet">{' '}{tr('(off)')}</span>}</td><td class="anywhere">{r.name}</td><td class="anywhere">{describe(r)}</td>
+					<td class="num">{i + 1}</td><td class="nowrap">{ACTS[r.action]}{r.enabled === false && <span class="quiet">{' '}{tr('(disabled)')}</span>}</td><td class="anywhere">{r.name}</td><td class="anywhere">{describe(r)}</td>
 					{change && <td class="actions">
-						<button class="small" disabled={i === 0} onClick={() => change(swap(i))} aria-label={tr('Try rule {i} earlier', { i: i + 1 })}>{tr('Earlier')}</button>
+						<button class="small" disabled={i === 0} onClick={() => change(swap(i))} aria-label={tr('Move rule {i} up', { i: i + 1 })}>{tr('Move up')}</button>
 						<button class="small" data-edits={`anr ${i}`} onClick={() => edit(i)} aria-label={tr('Edit rule {i}', { i: i + 1 })}>{tr('Edit')}</button>
 						<Sure what={tr('Remove')} label={tr('Remove rule {i}', { i: i + 1 })} act={() => change(rules.filter((o) => o !== r))} /></td>}
 				</tr>))}</tbody>

@@ -118,7 +118,7 @@ const zh = {
 	'shown with each finding': '与每个检测结果一起显示',
 	'Apply to the rules': '应用到规则',
 	'Cancel': '取消',
-	'Active': '启用',
+	'Enabled': '启用',
 	'Matches': '匹配',
 	'Actions': '操作',
 	'Use {title}': '使用 {title}',

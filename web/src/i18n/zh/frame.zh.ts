@@ -3,7 +3,7 @@
 //   flame graph 火焰图 | self time 自身耗时 | total time 总耗时 | wall time 实际耗时 | CPU time CPU 时间 | waiting 等待 | sample 采样
 //   fleet 大盘 | scenario 场景 | cold start 冷启动 | build 构建 | mapping 映射文件 (R8: 混淆映射文件) | version 版本 | comparison 对比 | regression 劣化 | jank 卡顿
 //   lock 锁 | deadlock 死锁 | detector 检测器 | finding 检测结果 | annotation 批注 | event 事件 | project 项目 | key 密钥 | role 角色
-//   retention 保留规则 | quarantine 隔离区 | webhook Webhook | digest 摘要 | upload 上传 | decode 解码 | median 中位数 | quantile 分位数
+//   retention 保留规则 | quarantine 隔离区 | webhook Webhook | digest 摘要 | upload 上传 | decode 解码 | median 中位数 | percentile 分位数 | enabled 启用 | pin 置顶
 import type { Fits } from '../language';
 
 const zh = {
@@ -44,7 +44,7 @@ const zh = {
 	'Loading the project': '正在加载项目',
 	'Upload': '上传',
 	'Upload with details': '带详细信息上传',
-	'To compare durations, send traces with app, version and scenario.': '要比较时长，请发送带应用、版本和场景的 Trace。',
+	'To compare durations, send traces with app, version and scenario.': '要对比时长，请上传带应用、版本和场景的 Trace。',
 	'Close': '关闭',
 	'More': '更多',
 	'Part of this page could not be loaded. The server is not responding, or it was updated after the page was opened.': '页面的一部分没有加载成功：服务器没有响应，或者页面打开之后服务器已经更新。',

@@ -22,7 +22,7 @@ const zh = {
 	'all traces': '所有 Trace',
 	'A new alert rule': '新建告警规则',
 	'Metric': '指标',
-	'Percentile': '百分位',
+	'Percentile': '分位数',
 	'Enter a threshold above 0.': '请输入大于 0 的阈值。',
 	'Threshold in ms': '阈值（毫秒）',
 	'Threshold in %': '阈值（%）',

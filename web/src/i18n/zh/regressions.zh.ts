@@ -30,7 +30,7 @@ const zh = {
 	'Minimum traces per side': '每侧最少 Trace 数',
 	'traces': '条 Trace',
 	'Minimum days per side': '每侧最少天数',
-	'Compared time': '比较的时间范围',
+	'Compared time': '对比的时间范围',
 	'Minimum change of a method': '方法的最小变化',
 	'Detection thresholds': '检测阈值',
 	'Percentile': '百分位数',

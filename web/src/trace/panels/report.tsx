@@ -52,14 +52,14 @@ function Repairs({ t }: { t: Trace }) {
 	return (
 		<details class="panel" open>
 			<summary><h2>{tr('Decode report')}</h2>
-				<span class="quiet">{list.length === 0 ? tr('nothing was lost or repaired') : tr.many(list.length, '{n} finding', '{n} findings')}
+				<span class="quiet">{list.length === 0 ? tr('nothing was lost or repaired') : tr.many(list.length, '{n} entry', '{n} entries')}
 					{n?.ids ? tr(', {resolved} of {ids} method ids named', { resolved: count(n.resolved), ids: count(n.ids) }) : ''}</span></summary>
 			{lack && <p>{lack.why}</p>}
 			{lack?.command && <Command>{lack.command}</Command>}
 			{t.report?.system && <p>{systemWords(t.report.system)}</p>}
 			{list.length > 0 && <Cards of="repairs">
 				<thead><tr><th>{tr('Kind')}</th><th>{tr('Meaning')}</th><th class="num">{tr('Cases')}</th>
-					<th class="num">{tr('First at byte')}</th><th>{tr('Finding')}</th></tr></thead>
+					<th class="num">{tr('First at byte')}</th><th>{tr('Name')}</th></tr></thead>
 				<tbody>{list.map((r) => (
 					<tr key={r.name}><td><span class={`state ${r.kind}`}>{REPAIR[r.kind] ?? r.kind}</span></td><td class="cause">{serverText(r.meaning)}</td>
 						<td class="num">{count(r.count)}</td><td class="num">{r.first_offset === null ? '' : count(r.first_offset)}</td>
