@@ -155,7 +155,7 @@ test('the table has p95 and selectable columns, and is copied as text', async (t
 	await table.locator('th[aria-sort="descending"]', { hasText: 'p95' }).waitFor();
 	await page.goBack();
 	await table.locator('th[aria-sort="descending"]', { hasText: 'Running' }).waitFor();
-	await table.locator('summary', { hasText: 'Columns' }).click();
+	await table.getByRole('button', { name: 'Columns' }).click();
 	await table.getByLabel('Wall').check();
 	await table.getByLabel('Longest').uncheck();
 	await page.waitForFunction(() => new URL(location).searchParams.get('cols') === 'count,running,self,total,sum,p95');

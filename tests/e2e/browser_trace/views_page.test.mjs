@@ -357,9 +357,9 @@ test('a permalink holds every state of the page', async (t) => {
 	await table.getByLabel('Filter').fill('a');
 	await settled(page);
 	await table.locator('th button', { hasText: 'Total' }).click();
-	await table.locator('summary', { hasText: 'Columns' }).click();
+	await table.getByRole('button', { name: 'Columns' }).click();
 	await table.getByLabel('Wall').check();
-	await table.locator('summary', { hasText: 'Columns' }).click();
+	await table.getByRole('button', { name: 'Columns' }).click();
 	await page.locator('.scroller').evaluate((e) => { e.scrollTop = 60; });
 	const state = async () => {
 		await page.waitForSelector('[data-ready]');

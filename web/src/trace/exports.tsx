@@ -1,9 +1,10 @@
 // Opening a trace in other tools, and downloading it in their formats.
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { api, currentProject, tools, type Trace } from '../api/api';
 import { duration } from '../i18n/format';
 import { firefoxAddress, perfettoAddress, scopeQuery, speedscopeAddress, type Scope } from './opening';
 import { Choice } from '../ui/parts';
+import { Popover } from '../ui/popover';
 import { Blocked, openInPerfetto } from './perfetto';
 import { flush, number } from '../ui/route';
 import { viewOf } from './state/view';
@@ -60,7 +61,7 @@ async function ticket(id: string, kind: string, query: Record<string, string>): 
 	return location.origin + (await api.ticket(id, kind, new URLSearchParams(query).toString())).path;
 }
 
-function Menu({ t, name, run, close }: { t: Trace; name: string; run: (what: () => Promise<void>) => void; close: () => void }) {
+function Menu({ t, name, run }: { t: Trace; name: string; run: (what: () => Promise<void>) => void }) {
 	const box = useRef<HTMLDivElement>(null);
 	const tid = number('thread');
 	const range = selected();
@@ -70,17 +71,6 @@ function Menu({ t, name, run, close }: { t: Trace; name: string; run: (what: () 
 	const scope: Scope = { tid: one ? tid : null, range: part ? range : null };
 	const view = { tid, range: range ?? shown(t), bases: t };
 	const items = () => [...(box.current?.querySelectorAll<HTMLElement>('button, a') ?? [])];
-
-	// the head wraps: if the button is at the left, the menu opens to the right
-	useLayoutEffect(() => {
-		box.current?.classList.toggle('rightward', box.current.getBoundingClientRect().left < 0);
-	}, []);
-	useLayoutEffect(() => {
-		items()[0]?.focus();
-		const outside = (e: Event) => !box.current?.parentElement?.contains(e.target as Node) && close();
-		addEventListener('pointerdown', outside);
-		return () => removeEventListener('pointerdown', outside);
-	}, []);
 	const key = (e: KeyboardEvent) => {
 		const step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
 		const all = items();
@@ -88,7 +78,6 @@ function Menu({ t, name, run, close }: { t: Trace; name: string; run: (what: () 
 		if (step) all[(at + step + all.length) % all.length]?.focus();
 		else if (e.key === 'Home') all[0]?.focus();
 		else if (e.key === 'End') all.at(-1)?.focus();
-		else if (e.key === 'Escape') close();
 		else return;
 		e.preventDefault();
 		e.stopPropagation();
@@ -99,7 +88,7 @@ function Menu({ t, name, run, close }: { t: Trace; name: string; run: (what: () 
 		setCopied(tr('Copied. The link is valid for a few minutes.'));
 	};
 	return (
-		<div class="tools" role="dialog" aria-label={tr('Open or download')} ref={box} onKeyDown={key}>
+		<div class="tools" ref={box} onKeyDown={key}>
 			{(tid !== null || range) && <div class="row">
 				{tid !== null && <Choice label={tr('Threads')} value={one ? 'one' : 'all'} options={[['all', tr('All threads')], ['one', tr('Thread {tid}', { tid })]]} onPick={(v) => pickOne(v === 'one')} />}
 				{range && <Choice label={tr('Time')} value={part ? 'part' : 'all'} options={[['part', tr('Selection, {range}', { range: duration(range[1] - range[0]) })], ['all', tr('Whole trace')]]} onPick={(v) => pickPart(v === 'part')} />}
@@ -120,9 +109,7 @@ function Menu({ t, name, run, close }: { t: Trace; name: string; run: (what: () 
 
 export function Exports({ t, name }: { t: Trace; name: string }) {
 	const [what, setWhat] = useState('');
-	const [open, show] = useState(false);
 	const [failed, fail] = useState<{ error: Error; again: () => void } | null>(null);
-	const button = useRef<HTMLButtonElement>(null);
 	const run = (job: () => Promise<void>) => {
 		fail(null);
 		job().catch((error: Error) => fail({ error, again: () => run(job) })).finally(() => setWhat(''));
@@ -131,17 +118,10 @@ export function Exports({ t, name }: { t: Trace; name: string }) {
 		ui: perfettoAddress(tools.perfetto, { tid: number('thread'), range: selected() ?? shown(t), bases: t }),
 		file: api.perfettoUrl(t.id), title: name, permalink: permalink(),
 	}, setWhat);
-	const close = () => {
-		show(false);
-		button.current?.focus();
-	};
 	return <>
 		<button class="perfetto" onClick={() => run(perfetto)} disabled={what !== ''}>{what || tr('Open in the Perfetto UI')}</button>
 		<a class="button later" href={api.perfettoUrl(t.id)} download>{tr('Download .perfetto-trace')}</a>
-		<span class="holds-menu">
-			<button ref={button} aria-haspopup="dialog" aria-expanded={open} onClick={() => show(!open)}>{tr('Other tools')}</button>
-			{open && <Menu t={t} name={name} run={run} close={close} />}
-		</span>
+		<Popover label={tr('Other tools')} title={tr('Open or download')}>{() => <Menu t={t} name={name} run={run} />}</Popover>
 		{failed && <div class="notice bad away" role="alert">
 			<strong>{failed.error instanceof Blocked ? tr('The window was blocked.') : tr('The trace could not be sent to Perfetto.')}</strong>
 			<p>{failed.error.message}</p>

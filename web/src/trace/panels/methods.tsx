@@ -8,6 +8,7 @@ import { MethodMenu, type About } from '../parts/methodmenu';
 import { Cards } from '../../ui/cards';
 import { Filter } from '../../ui/filter';
 import { Busy, Copy, Failure, MethodName, Panel, Sorted, useLoad, type Loaded } from '../../ui/parts';
+import { Popover } from '../../ui/popover';
 import { number, set, text } from '../../ui/route';
 import type { Words } from '../../api/source';
 import { tr } from '../../i18n/strings/trace';
@@ -45,24 +46,10 @@ function sorting({ timed }: Props): { sort: string; order: string } {
 function Chooser({ hasCpu, words }: { hasCpu: boolean; words: Words }) {
 	const cols = text('cols');
 	const shown = chosen(cols, hasCpu);
-	const box = useRef<HTMLDetailsElement>(null);
-	const leave = (e: FocusEvent) => {
-		if (!box.current?.contains(e.relatedTarget as Node | null)) box.current!.open = false;
-	};
-	const key = (e: KeyboardEvent) => {
-		if (e.key !== 'Escape') return;
-		box.current!.open = false;
-		box.current!.querySelector('summary')!.focus();
-	};
 	return (
-		<details ref={box} class="chooser" onFocusOut={leave} onKeyDown={key}>
-			<summary class="button small">{tr('Columns')}</summary>
-			<div role="group" aria-label={tr('Columns')} onMouseDown={(e) => e.preventDefault()}>
-				{COLUMNS.filter((c) => !c.cpu || hasCpu).map((c) => (
-					<label key={c.key} class="check" title={c.hint}><input type="checkbox" checked={shown.includes(c)}
-						onChange={() => set({ cols: withColumn(cols, hasCpu, c.key) }, true)} /> {c.key === 'count' ? words.head : c.title}</label>))}
-			</div>
-		</details>
+		<Popover small label={tr('Columns')} title={tr('Columns')}>{() => COLUMNS.filter((c) => !c.cpu || hasCpu).map((c) => (
+			<label key={c.key} class="check" title={c.hint}><input type="checkbox" checked={shown.includes(c)}
+				onChange={() => set({ cols: withColumn(cols, hasCpu, c.key) }, true)} /> {c.key === 'count' ? words.head : c.title}</label>))}</Popover>
 	);
 }
 
