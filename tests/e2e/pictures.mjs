@@ -86,7 +86,7 @@ export async function fill(s) {
 export const pictures = ({ before, after }) => [
 	['trace', `/traces/${after}`, '.flame canvas', 'body'],
 	['methods', `/traces/${after}?tab=methods`, '.methods tbody tr', 'body'],
-	['compare', '/fleet/compare?a=8.3.0&b=8.4.0&app=com.acme.shop&scenario=cold_start', '[data-graph] canvas', '.verdict-line'],
+	['compare', '/fleet/compare?a=8.3.0&b=8.4.0&app=com.acme.shop&scenario=cold_start', '[data-graph] canvas', '.verdict'],
 	['pair', `/compare?a=${before}&b=${after}`, '.compared tbody tr', 'body'],
 	['fleet', '/fleet?app=com.acme.shop', '#slowest tbody tr', 'body'],
 	['regressions', '/regressions', 'tr[data-regression]', 'body', ['tr[data-regression]:has-text("Json.parse") button', '.trendline circle']],

@@ -114,7 +114,7 @@ step('5. two versions are compared, once devices sent them', 2, async () => {
 	await sendSlower({ post: (at, body, of) => server.post(at, body, { ...of, key: (server.first ??= server.key('write', 'default')) }), put: (at, body) => server.put(at, body, { key: server.first ??= server.key('write', 'default') }),
 		get: (at) => server.get(at, { key: (server.reads ??= server.key('read', 'default')) }) });
 	await go('Fleet', 'Compare');
-	await page.locator('.verdict-line', { hasText: /slower.*Repo\.load|Repo\.load.*slower/s }).waitFor();
+	await page.locator('.verdict', { hasText: /slower.*Repo\.load|Repo\.load.*slower/s }).waitFor();
 });
 
 step('6. thresholds for regressions are set, and one is found', 6, async () => {

@@ -179,7 +179,7 @@ task('10. the source of a call', 4, () => `/traces/${start}`, async (p, page) =>
 task('11. why the newest version is slower', 2, () => `/traces/${start}`, async (p, page) => {
 	p.took.clicks += 2; // the menu and its entry
 	await navigate(page, 'Compare');
-	await shows(page, '.verdict-line', /slower.*parseAll/);
+	await shows(page, '.verdict', /slower.*parseAll/);
 	assert.match(await page.locator('#methods tbody tr').first().innerText(), /parseAll/);
 });
 

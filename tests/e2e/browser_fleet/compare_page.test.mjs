@@ -78,7 +78,7 @@ test('two traces of the list are compared', async (t) => {
 
 	// the sentence and the rows are the server's numbers
 	const { json } = await server.get('/api/v1/compare', { query: { a: id, b, thread: 'main' } });
-	const words = await page.locator('.verdict-line').innerText();
+	const words = await page.locator('.verdict').innerText();
 	assert.ok(await page.getByText('Compares main threads.').isVisible(), 'a start is what its main thread does');
 	assert.match(words, json.b_ns[0] > json.a_ns[0] ? /^B takes .* more than A/ : /^B takes .* less than A/);
 	const methods = (await server.get('/api/v1/compare/methods', { query: { a: id, b, thread: 'main' } })).json;
@@ -118,17 +118,17 @@ test('two traces of the list are compared', async (t) => {
 	assert.equal(at().searchParams.get('root'), root);
 	await page.getByRole('button', { name: 'Top', exact: true }).click();
 	await page.getByRole('button', { name: 'Swap A and B' }).click();
-	await page.waitForFunction((w) => document.querySelector('.verdict-line').textContent !== w, words);
-	await page.waitForFunction(() => / less than A/.test(document.querySelector('.verdict-line').textContent));
+	await page.waitForFunction((w) => document.querySelector('.verdict').textContent !== w, words);
+	await page.waitForFunction(() => / less than A/.test(document.querySelector('.verdict').textContent));
 	await page.waitForSelector('[data-compared]');
 	const swapped = await hues(page);
 	assert.ok(swapped.blue > usual.blue && swapped.orange < usual.orange, JSON.stringify([usual, swapped]));
 	await page.goBack();
-	await page.waitForFunction((w) => document.querySelector('.verdict-line')?.textContent === w, words);
+	await page.waitForFunction((w) => document.querySelector('.verdict')?.textContent === w, words);
 
 	// all threads
 	await page.getByRole('button', { name: 'All threads' }).click();
-	await page.waitForFunction((w) => document.querySelector('.verdict-line').textContent !== w, words);
+	await page.waitForFunction((w) => document.querySelector('.verdict').textContent !== w, words);
 	await page.getByText('Compares all threads: their times are added').waitFor();
 	await page.waitForSelector('[data-compared]');
 	await settled(page);
@@ -162,7 +162,7 @@ test('new and gone methods, by hostile names, sorted, filtered and copied', asyn
 	const page = await open(`/compare?a=${a}&b=${b}`);
 	await table(page).first().waitFor();
 	assert.equal(await table(page).count(), 3);
-	assert.match(await page.locator('.verdict-line').innerText(), /about the same/);
+	assert.match(await page.locator('.verdict').innerText(), /about the same/);
 	await page.getByRole('button', { name: 'Removed (1)' }).click();
 	await page.waitForFunction(() => document.querySelectorAll('section[aria-label=Methods] tbody tr').length === 1);
 	assert.match(await table(page).innerText(), /<img.src=x.onerror=alert\(1\)>.*removed/s);

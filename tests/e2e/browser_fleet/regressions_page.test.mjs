@@ -61,7 +61,7 @@ test('a regression is found, owned, muted and closed', async (t) => {
 	const versions = await page.getByRole('link', { name: 'both versions compared' }).getAttribute('href');
 	assert.deepEqual(Object.fromEntries(new URL(versions, server.url).searchParams), { a: '8.3.0', b: '8.3.1', app: 'shop', scenario: 'slower', method: 'com.app.Repo.load' });
 	await page.locator(`${METHOD} a`).click();
-	await page.waitForSelector('.verdict-line >> text=slower');
+	await page.waitForSelector('.verdict >> text=slower');
 	await page.waitForSelector('tr.more [data-stat=p50] >> text=slower');
 	await page.goBack();
 	await page.waitForSelector('text=95 % confidence');

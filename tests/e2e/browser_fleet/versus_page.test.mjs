@@ -96,10 +96,10 @@ test('the page compares the two newest versions of the most used app and shows t
 	await page.waitForFunction(() => location.search.includes('scenario=checkout'));
 	await page.getByLabel('A Version').selectOption('');
 	await page.getByLabel('A Version').selectOption('8.3.0');
-	await page.waitForSelector('.verdict-line >> text=/slower .*Repo.load/');
+	await page.waitForSelector('.verdict >> text=/slower .*Repo.load/');
 	await whole(page);
 	const v = await answer();
-	assert.equal(await page.locator('.verdict-line').innerText(), v.summary);
+	assert.equal(await page.locator('.verdict').innerText(), v.summary);
 	assert.equal(await page.title(), 'Compare · tracewell');
 	for (const [side, label] of [['A', '8.3.0'], ['B', '8.3.1']]) assert.match(await page.locator(`section[aria-label="Side ${side}"]`).innerText(), new RegExp(`${label}[^]*${EACH}\\s*traces`));
 	assert.match(await page.locator('section[aria-label="Mix"]').innerText(), /B is weighted by A’s mix/);
@@ -217,7 +217,7 @@ test('the graph is grey where a change may be chance, shows removed calls, and w
 	await page.getByRole('button', { name: 'Top', exact: true }).click();
 	await page.waitForFunction(() => !location.search.includes('root='));
 	await page.getByRole('button', { name: 'Swap A and B' }).click();
-	await page.waitForSelector('.verdict-line >> text=faster');
+	await page.waitForSelector('.verdict >> text=faster');
 	await whole(page);
 	assert.equal(at(page).get('a'), '8.3.1');
 	await painted(page, 'blue', 500);
@@ -249,7 +249,7 @@ test('single traces, and one against a version', async (t) => {
 	assert.ok(await page.getByLabel('A Scenario').isDisabled(), 'a trace is one whatever the filter');
 	await page.waitForSelector('#lengths >> text=too few traces');
 	await page.goto(`${server.url}/fleet/compare?a=trace:${ids[1]}&b=trace:${ids[EACH + 1]}`);
-	await page.waitForSelector('.verdict-line >> text=one trace per side');
+	await page.waitForSelector('.verdict >> text=one trace per side');
 	await whole(page);
 	assert.equal(await page.locator('#lengths, section[aria-label="Mix"], #methods :text("may be chance")').count(), 0, 'of two traces nothing is weighed');
 	await page.waitForSelector('#difference >> text=changes cannot be distinguished from chance');
@@ -275,7 +275,7 @@ test('sides that cannot be compared are explained, with a remedy', async (t) => 
 	await page.locator('[role=alert]').getByRole('button', { name: 'Try again' }).click();
 	await whole(page);
 	await page.goto(`${server.url}/fleet/compare?a=8.3.0&b=9.9.9&scenario=checkout`);
-	await page.waitForSelector('.verdict-line >> text=B (9.9.9)');
+	await page.waitForSelector('.verdict >> text=B (9.9.9)');
 	await page.getByRole('button', { name: 'Use 400 days' }).click();
 	await page.waitForFunction(() => location.search.includes('days=400'));
 	await page.waitForSelector('.notice >> text=One side has no traces');
@@ -293,7 +293,7 @@ test('sides that cannot be compared are explained, with a remedy', async (t) => 
 	await page.getByRole('button', { name: 'Show the whole graph' }).click();
 	await whole(page);
 	await page.goto(`${server.url}/fleet/compare?a=8.3.0&b=8.3.1&a.label=${encodeURIComponent('x=1')}&b.app=${encodeURIComponent(HOSTILE)}`);
-	await page.waitForSelector('.verdict-line');
+	await page.waitForSelector('.verdict');
 	assert.equal(await page.locator('main img').count(), 0);
 	await done(page, t);
 });
@@ -372,7 +372,7 @@ for (const [scheme, width] of [['light', 320], ['light', 390], ...THEMES])
 		await whole(page);
 		assert.deepEqual([await unreadable(page), await violations(page)], [[], []]);
 		if (width === 390) {
-			const verdict = await page.locator('.verdict-line').boundingBox();
+			const verdict = await page.locator('.verdict').boundingBox();
 			assert.ok(verdict.y + verdict.height < 844 && (await page.locator('#methods tr[data-method]').count()) <= 5, 'the verdict is on the first screen, few methods follow');
 			assert.ok(!(await page.locator('#lengths .whisker').first().isVisible()));
 			await page.locator('#lengths summary').click();

@@ -81,7 +81,7 @@ function Body({ tree, params, root }: { tree: Loaded<Comparison>; params: Record
 	if (!c) return <Busy what={tr('Comparing')} />;
 	const alone = c.a.length === 1 && c.b.length === 1;
 	return <>
-		<p class="verdict-line" role="status">{verdict(c)}</p>
+		<p class="verdict" role="status">{verdict(c)}</p>
 		<p class="quiet">{c.thread === 'main' ? tr('Compares main threads.') : tr('Compares all threads: their times are added, although they ran in parallel.')}</p>
 		<div class="sides"><Side name="A" list={c.a} /><Side name="B" list={c.b} /></div>
 		{alone && <p class="quiet">{tr('With one trace on each side, differences can be chance. Compare several traces of each version for reliable results.')}</p>}

@@ -104,7 +104,7 @@ function Body({ params, of }: { params: Params; of: string }) {
 	if (!v) return <Busy what={tr('Comparing')} />;
 	return (
 		<div class={`versus${load.busy ? ' stale' : ''}`} data-versus={load.busy ? undefined : '1'}>
-			<p class="verdict-line anywhere" role="status">{serverText(v.summary)}</p>
+			<p class="verdict" role="status">{serverText(v.summary)}</p>
 			<div class="sides"><SideCard v={v} side="a" /><SideCard v={v} side="b" />{v.comparable && !isSingleTrace(v) && <MixCard v={v} />}</div>
 			{!v.comparable && <Empty v={v} />}
 			{v.comparable && <>
