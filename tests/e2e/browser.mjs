@@ -83,6 +83,7 @@ async function slow(context, page) {
 
 /* Calls that change a context permanently: it is not given to another test. */
 const LASTING = ['addInitScript', 'exposeBinding', 'exposeFunction', 'on', 'once', 'route', 'setDefaultTimeout', 'setExtraHTTPHeaders', 'setGeolocation', 'setOffline'];
+const LASTING_CLOCK = ['fastForward', 'install', 'pauseAt', 'resume', 'runFor', 'setFixedTime', 'setSystemTime']; // of `context.clock`, which is also `page.clock`
 
 /*
  * Contexts that tests closed, by their options. The next test with the same options gets one of them, without its pages,
@@ -103,10 +104,11 @@ class Spare {
 		const origins = new Set();
 		let keeper, changed = false;
 		context.on('request', (r) => r.isNavigationRequest() && r.url().startsWith('http') && origins.add(new URL(r.url()).origin));
-		for (const name of LASTING) {
-			const real = context[name].bind(context);
-			context[name] = (...more) => ((changed = true), real(...more));
-		}
+		for (const [of, names] of [[context, LASTING], [context.clock, LASTING_CLOCK]])
+			for (const name of names) {
+				const real = of[name].bind(of);
+				of[name] = (...more) => ((changed = true), real(...more));
+			}
 		const [pages, close] = [context.pages.bind(context), context.close.bind(context)];
 		context.pages = () => pages().filter((page) => page !== keeper);
 		context.close = async () => {

@@ -537,3 +537,16 @@ for (const [scheme, width] of THEMES)
 		await look('keys');
 		await done(page, t);
 	});
+
+test('a context whose clock was changed is not given to another test', async () => {
+	const now = async (time) => {
+		const page = await browser.newPage();
+		if (time) await page.clock.setFixedTime(time);
+		await page.goto(server.url);
+		const at = await page.evaluate(() => Date.now());
+		await page.close();
+		return at;
+	};
+	assert.equal(await now(1000), 1000);
+	assert.ok(await now() > 1000);
+});
