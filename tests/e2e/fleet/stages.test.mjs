@@ -51,8 +51,10 @@ test('traces that wait, and why', async (t) => {
 	await s.stop(); /* postponed traces survive a restart */
 	await s.start();
 	assert.deepEqual((await waiting(s)).anr.postponed, [{ reason: 'not_found', message: 'the trace file is missing', traces: 1 }]);
+	await s.stop(); /* they are resumed at a start; a running server may wait a minute for its next look */
 	fs.renameSync(`${s.data}/away`, file);
 	s.sql('UPDATE postponed SET again_ms=0');
+	await s.start();
 	await upload(s, 2);
 	await idle(s);
 	assert.equal(await counted(s), 3);
