@@ -7,13 +7,14 @@ import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { test } from 'node:test';
 
 import { startBucket } from '../bucket.mjs';
 import { ANY, Faults, shim } from '../faults.mjs';
 import { sampleTrace } from '../make.mjs';
 import { postgresIsThere, startPostgres } from '../postgres.mjs';
-import { Server, atEnd, startServer, until } from '../server.mjs';
+import { Server, atEnd, sideBySide, startServer, until } from '../server.mjs';
+
+const test = sideBySide(2); // most of their time they wait
 
 const ready = async (s, target = '/readyz') => s.get(target, { key: null });
 const checks = async (s) => (await ready(s)).json.checks;
