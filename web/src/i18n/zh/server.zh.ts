@@ -410,6 +410,7 @@ export const refusals: Record<string, string> = {
 	'a block\'s size does not fit its columns': '数据块的大小与其列不符',
 	'a block of notes is damaged': '事件数据块已损坏',
 	'the trace file is damaged (slices)': 'Trace 文件已损坏（切片）',
+	'the trace file is damaged (call tree)': 'Trace 文件已损坏（调用树）',
 	'this upload is in quarantine, because it crashed decoders: an admin of the project can download it': '这个上传使解码器崩溃，已被隔离：项目管理员可以下载它',
 	'the trace has no calls': '这个 Trace 没有调用',
 	'the trace has no such part': '这个 Trace 没有这个部分',
