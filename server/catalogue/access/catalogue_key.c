@@ -66,7 +66,10 @@ static enum tw_status find_by_hash(
 	        " revoked_ms, 1 FROM api_key WHERE old_hash=?1",
 	        "h", hash);
 
-	return st == TW_OK && !found ? tw_fail(err, TW_NO_TOKEN, "the key is unknown") : st;
+	return st == TW_OK && !found
+	               ? tw_fail(err, TW_NO_TOKEN,
+	                         "the key is unknown: is it complete, and of this server?")
+	               : st;
 }
 
 /* The client has the secret, so the error may say why it no longer works. */

@@ -139,7 +139,7 @@ export const refusals: Record<string, string> = {
 	'the time for this comparison ran out; compare one thread, or fewer traces': '对比超时；请只对比一个线程，或减少 Trace',
 	// --- keys, accounts, sign-in ---
 	'unknown key': '未知的密钥',
-	'the key is unknown': '未知的密钥',
+	'the key is unknown: is it complete, and of this server?': '未知的密钥：它是否完整，是否属于这台服务器？',
 	'the key was revoked; ask an admin of the project for another': '密钥已被吊销；请向项目管理员申请新的密钥',
 	'the key was rotated and its old secret has ended; ask an admin of the project for the new one': '密钥已轮换，旧密钥已失效；请向项目管理员索取新的密钥',
 	'a change by cookie or proxy needs the header X-Tracewell: 1': '通过 Cookie 或代理修改时需要请求头 X-Tracewell: 1',
