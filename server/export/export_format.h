@@ -12,8 +12,7 @@
  *	{TW_WALK_METHODS, name},           each method passed to tw_export_number
  *	{TW_WALK_END},
  *
- * To add one: export_<name>.c, a line in exports.def, the file in meson.build, the kind in
- * schema/openapi.json, and a test that reads the output.
+ * To add one: "An export format" in CONTRIBUTING.md.
  * Thread: of an export, one at a time.
  */
 #ifndef TW_EXPORT_FORMAT_H
