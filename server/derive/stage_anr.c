@@ -65,67 +65,67 @@ struct reading {
 
 static bool take_document(void *arg, struct tw_str kind, struct tw_str json)
 {
-	struct reading *l = arg;
+	struct reading *r = arg;
 
-	if (!l->doc && tw_str_eq(kind, TW_STR("anr")))
-		l->doc = json_loadb(json.ptr, json.len, 0, NULL);
-	return l->doc == NULL;
+	if (!r->doc && tw_str_eq(kind, TW_STR("anr")))
+		r->doc = json_loadb(json.ptr, json.len, 0, NULL);
+	return r->doc == NULL;
 }
 
 static bool take_anr_note(void *arg, uint64_t id, const struct tw_note_row *n)
 {
-	struct reading *l = arg;
+	struct reading *r = arg;
 
 	(void)id;
-	l->has_note = true;
+	r->has_note = true;
 	if (n->dur_ns > 0) {
-		l->waited_ns = n->dur_ns;
-		l->end_ns = n->ts_ns + n->dur_ns;
+		r->waited_ns = n->dur_ns;
+		r->end_ns = n->ts_ns + n->dur_ns;
 	} else if (n->value > 0 && n->value < INT32_MAX) {
-		l->waited_ns = n->value * 1000000;
-		if (n->ts_ns >= l->waited_ns)
-			l->end_ns = n->ts_ns;
+		r->waited_ns = n->value * 1000000;
+		if (n->ts_ns >= r->waited_ns)
+			r->end_ns = n->ts_ns;
 	}
 	return false; /* the first ANR is the subject of the trace */
 }
 
 /* With calls, or only a note of an ANR in the trace, the path is that of the main thread. */
-static enum tw_status find_path(struct reading *l, struct tw_err *err)
+static enum tw_status find_path(struct reading *r, struct tw_err *err)
 {
-	if (tw_trace_file_duration_ns(l->file) < 0)
+	if (tw_trace_file_duration_ns(r->file) < 0)
 		return TW_OK; /* its samples, if any, are the report */
-	return tw_anr_path_of_calls(l->file, l->end_ns, l->waited_ns, l->arena, &l->path, err);
+	return tw_anr_path_of_calls(r->file, r->end_ns, r->waited_ns, r->arena, &r->path, err);
 }
 
-static bool is_anr(const struct reading *l)
+static bool is_anr(const struct reading *r)
 {
-	return l->doc || l->has_note || strcmp(l->row->meta.scenario, "anr") == 0;
+	return r->doc || r->has_note || strcmp(r->row->meta.scenario, "anr") == 0;
 }
 
-static enum tw_status read_file(struct reading *l, struct tw_err *err)
+static enum tw_status read_file(struct reading *r, struct tw_err *err)
 {
 	const struct tw_note_query q = {
 	        .kind = TW_NOTE_anr, .from_ns = INT64_MIN, .to_ns = INT64_MAX, .limit = 1};
-	enum tw_status st = tw_trace_file_documents(l->file, take_document, l, err);
+	enum tw_status st = tw_trace_file_documents(r->file, take_document, r, err);
 
 	if (st == TW_OK)
-		st = tw_trace_file_notes(l->file, &q, take_anr_note, l, err);
-	if (st == TW_OK && is_anr(l))
-		st = find_path(l, err);
+		st = tw_trace_file_notes(r->file, &q, take_anr_note, r, err);
+	if (st == TW_OK && is_anr(r))
+		st = find_path(r, err);
 	/* locks of a report alone are read from its stored form, with their holders */
-	if (st == TW_OK && (!l->doc || l->path))
-		st = tw_locks_of_trace(l->file, l->arena, &l->locks, err);
+	if (st == TW_OK && (!r->doc || r->path))
+		st = tw_locks_of_trace(r->file, r->arena, &r->locks, err);
 	return st;
 }
 
-static enum tw_status open_and_read(struct anrs *h, struct reading *l, struct tw_err *err)
+static enum tw_status open_and_read(struct anrs *anrs, struct reading *r, struct tw_err *err)
 {
-	enum tw_status st =
-	        tw_trace_readers_open(h->parts.readers, h->parts.blobs, l->row->id, &l->file, err);
+	enum tw_status st = tw_trace_readers_open(
+	        anrs->parts.readers, anrs->parts.blobs, r->row->id, &r->file, err);
 
 	if (st == TW_OK)
-		st = read_file(l, err);
-	l->file = tw_trace_readers_close(h->parts.readers, l->file);
+		st = read_file(r, err);
+	r->file = tw_trace_readers_close(anrs->parts.readers, r->file);
 	return st;
 }
 
@@ -152,88 +152,91 @@ static const char *user_of(const char *labels, struct tw_arena *a)
 
 /* Copies the strings, as the trace's arena is reused. */
 static enum tw_status copy_locks(
-        struct anrs *h, const struct reading *l, struct tw_anr_entry *ret, struct tw_err *err)
+        struct anrs *anrs, const struct reading *r, struct tw_anr_entry *ret, struct tw_err *err)
 {
-	struct tw_lock_wait *copy = tw_arena_alloc(h->project_arena, l->locks.n + 1, sizeof *copy);
+	struct tw_lock_wait *copy =
+	        tw_arena_alloc(anrs->project_arena, r->locks.n + 1, sizeof *copy);
 
 	if (!copy)
 		return tw_oom(err);
-	for (size_t i = 0; i < l->locks.n; i++) {
+	for (size_t i = 0; i < r->locks.n; i++) {
 		const char **const texts[] = {&copy[i].raw_monitor, &copy[i].raw_owner,
 		        &copy[i].source, &copy[i].monitor, &copy[i].owner, &copy[i].holder};
 
-		copy[i] = l->locks.at[i];
+		copy[i] = r->locks.at[i];
 		for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
 			const char *text = *texts[k];
 
-			*texts[k] = text ? tw_arena_str(h->project_arena, tw_str_of(text)) : NULL;
+			*texts[k] =
+			        text ? tw_arena_str(anrs->project_arena, tw_str_of(text)) : NULL;
 			if (text && !*texts[k])
 				return tw_oom(err);
 		}
 	}
 	ret->locks = copy;
-	ret->n_locks = l->locks.n;
+	ret->n_locks = r->locks.n;
 	return TW_OK;
 }
 
 static enum tw_status entry_of(
-        struct anrs *h, const struct reading *l, struct tw_anr_entry *ret, struct tw_err *err)
+        struct anrs *anrs, const struct reading *r, struct tw_anr_entry *ret, struct tw_err *err)
 {
-	const char *labels = l->row->meta.labels;
+	const char *labels = r->row->meta.labels;
 
-	*ret = (struct tw_anr_entry){.row = l->row,
+	*ret = (struct tw_anr_entry){.row = r->row,
 	        .device_class = tw_rollup_device_class(labels),
-	        .user = user_of(labels, h->project_arena),
-	        .anr = is_anr(l)};
+	        .user = user_of(labels, anrs->project_arena),
+	        .anr = is_anr(r)};
 	if (ret->anr)
-		ret->brief = tw_anr_brief(l->doc, l->path, h->project_arena);
+		ret->brief = tw_anr_brief(r->doc, r->path, anrs->project_arena);
 	if (ret->anr && !ret->brief.ptr)
 		return tw_oom(err);
-	return copy_locks(h, l, ret, err);
+	return copy_locks(anrs, r, ret, err);
 }
 
 /* *ret_read false: the failure was recorded. */
-static enum tw_status extract(struct anrs *h, const struct tw_turn *turn,
+static enum tw_status extract(struct anrs *anrs, const struct tw_turn *turn,
         const struct tw_trace_row *row, struct tw_anr_entry *ret, bool *ret_read,
         struct tw_err *err)
 {
-	struct reading l = {.row = row,
-	        .arena = h->arena,
+	struct reading r = {.row = row,
+	        .arena = anrs->arena,
 	        .end_ns = -1,
 	        .waited_ns = WAITED_S * (int64_t)WAITED_NS};
 	const struct tw_named_trace t = tw_turn_trace(row);
 	struct tw_err why;
-	enum tw_status st = open_and_read(h, &l, &why);
+	enum tw_status st = open_and_read(anrs, &r, &why);
 
 	*ret_read = st == TW_OK;
 	if (st == TW_OK)
-		st = entry_of(h, &l, ret, err);
+		st = entry_of(anrs, &r, ret, err);
 	else
 		st = tw_turn_failed(turn, &t, tw_is_temporary(st), &why, err);
-	json_decref(l.doc);
-	json_decref(l.path);
+	json_decref(r.doc);
+	json_decref(r.path);
 	return st;
 }
 
 static enum tw_status extract_some(
-        struct anrs *h, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
+        struct anrs *anrs, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
 	struct tw_anr_entry entries[READ_AT_ONCE];
 	struct tw_trace_row *todo = NULL;
 	size_t n_todo = 0, n = 0;
-	enum tw_status st = tw_turn_rows(turn, READ_AT_ONCE, h->project_arena, &todo, &n_todo, err);
+	enum tw_status st =
+	        tw_turn_rows(turn, READ_AT_ONCE, anrs->project_arena, &todo, &n_todo, err);
 
 	for (size_t i = 0; st == TW_OK && i < n_todo && !tw_turn_is_over(turn); i++) {
 		bool read = false;
 
-		tw_arena_reset(h->arena);
-		st = extract(h, turn, &todo[i], &entries[n], &read, err);
+		tw_arena_reset(anrs->arena);
+		st = extract(anrs, turn, &todo[i], &entries[n], &read, err);
 		n += read;
 	}
 	if (st == TW_NOMEM && n) /* the rest is in a later batch */
 		st = TW_OK;
 	if (st == TW_OK)
-		st = tw_catalogue_anr_put(h->parts.catalogue, entries, n, err);
+		st = tw_catalogue_anr_put(anrs->parts.catalogue, entries, n, err);
 	if (st == TW_OK)
 		tw_turn_done(turn, n);
 	*ret_more = st == TW_OK && n_todo > 0;
@@ -288,12 +291,12 @@ static void close_rules(struct rules *r)
 
 /* Call close_rules, also on failure. */
 static enum tw_status open_rules(
-        struct anrs *h, const char *project_id, struct rules *r, struct tw_err *err)
+        struct anrs *anrs, const char *project_id, struct rules *r, struct tw_err *err)
 {
-	struct tw_arena *a = h->project_arena;
+	struct tw_arena *a = anrs->project_arena;
 	const char *groups = NULL;
 	const char *frames = NULL;
-	enum tw_status st = read_rules(h->parts.catalogue, project_id, a, &groups, &frames, err);
+	enum tw_status st = read_rules(anrs->parts.catalogue, project_id, a, &groups, &frames, err);
 
 	if (st != TW_OK)
 		return st;
@@ -314,7 +317,7 @@ struct mappings { /* of the build that was named last */
 };
 
 static enum tw_status open_mappings(
-        struct anrs *h, const struct tw_anr_stale *s, struct mappings *m, struct tw_err *err)
+        struct anrs *anrs, const struct tw_anr_stale *s, struct mappings *m, struct tw_err *err)
 {
 	const struct tw_named_trace of = {s->project_id, s->trace_id, s->build_id, s->mapping_id};
 	enum tw_status st;
@@ -322,9 +325,9 @@ static enum tw_status open_mappings(
 	if (m->build_id && strcmp(m->build_id, s->build_id) == 0 &&
 	        strcmp(m->mapping_id, s->mapping_id) == 0)
 		return TW_OK;
-	tw_namer_close(&h->parts, &m->namer);
+	tw_namer_close(&anrs->parts, &m->namer);
 	m->build_id = NULL;
-	st = tw_namer_open(&h->parts, &of, h->arena, &m->namer, err);
+	st = tw_namer_open(&anrs->parts, &of, anrs->arena, &m->namer, err);
 	if (st == TW_OK) {
 		m->build_id = s->build_id;
 		m->mapping_id = s->mapping_id;
@@ -365,44 +368,44 @@ static enum tw_status find_build_ids(
 }
 
 /* Of one report, in the arena.  Close with close_natives. */
-static enum tw_status open_natives(struct anrs *h, const json_t *brief, struct tw_anr_stale *s,
+static enum tw_status open_natives(struct anrs *anrs, const json_t *brief, struct tw_anr_stale *s,
         struct mappings *m, struct tw_err *err)
 {
 	struct tw_natives_open *n = &m->namer.natives;
 	struct tw_list ids = {0};
-	enum tw_status st = find_build_ids(brief, h->arena, &ids, err);
+	enum tw_status st = find_build_ids(brief, anrs->arena, &ids, err);
 
 	if (st == TW_OK && ids.n)
-		st = tw_natives_libraries_of(&ids, h->arena, &n->libraries, err);
+		st = tw_natives_libraries_of(&ids, anrs->arena, &n->libraries, err);
 	if (st == TW_OK && ids.n)
-		st = tw_natives_open_libraries(
-		        h->parts.catalogue, h->parts.symbols, s->project_id, h->arena, n, err);
+		st = tw_natives_open_libraries(anrs->parts.catalogue, anrs->parts.symbols,
+		        s->project_id, anrs->arena, n, err);
 	m->namer.names.natives = &n->natives;
 	s->natives =
 	        (struct tw_used_libraries){n->libraries, s->build_id, tw_unix_ms() / TW_DAY_MS};
 	return st;
 }
 
-static void close_natives(struct anrs *h, struct mappings *m)
+static void close_natives(struct anrs *anrs, struct mappings *m)
 {
-	tw_natives_close(h->parts.symbols, &m->namer.natives);
+	tw_natives_close(anrs->parts.symbols, &m->namer.natives);
 	m->namer.names.natives = NULL;
 }
 
 /* The report with the names of its build, classified; NULL: no report, or out of memory. */
-static json_t *named_doc(struct anrs *h, const json_t *brief, const struct mappings *m)
+static json_t *named_doc(struct anrs *anrs, const json_t *brief, const struct mappings *m)
 {
 	char *text = tw_json_dumps(json_object_get(brief, "doc"), JSON_COMPACT);
 	struct tw_str named = {NULL, 0};
 
 	if (text)
-		named = tw_anr_named(h->arena, tw_str_of(text), &m->namer.names);
+		named = tw_anr_named(anrs->arena, tw_str_of(text), &m->namer.names);
 	free(text);
 	return named.ptr ? json_loadb(named.ptr, named.len, 0, NULL) : NULL;
 }
 
 /* Adds the methods that a frame represents, innermost first; none for compiler-generated frames. */
-static void add_named(struct anrs *h, const struct mappings *m, const struct tw_named *what,
+static void add_named(struct anrs *anrs, const struct mappings *m, const struct tw_named *what,
         struct tw_retrace_walk *walk, json_t *list)
 {
 	struct tw_retraced frames[INLINED_MAX];
@@ -410,20 +413,20 @@ static void add_named(struct anrs *h, const struct mappings *m, const struct tw_
 
 	if (!tw_names_frames(&m->namer.names, what, walk, frames, INLINED_MAX, &n)) {
 		*walk = (struct tw_retrace_walk){.r = m->namer.names.retrace};
-		(void)tw_names_display(&m->namer.names, what, h->name, NAME_BYTES);
-		(void)json_array_append_new(list, json_string(h->name));
+		(void)tw_names_display(&m->namer.names, what, anrs->name, NAME_BYTES);
+		(void)json_array_append_new(list, json_string(anrs->name));
 	}
 	for (size_t i = 0; i < n; i++) {
-		size_t len = tw_utf8_clean(h->name, NAME_BYTES, frames[i].class_name);
+		size_t len = tw_utf8_clean(anrs->name, NAME_BYTES, frames[i].class_name);
 
 		if (len)
-			len += tw_utf8_clean(h->name + len, NAME_BYTES - len, TW_STR("."));
-		(void)tw_utf8_clean(h->name + len, NAME_BYTES - len, frames[i].method);
-		(void)json_array_append_new(list, json_string(h->name));
+			len += tw_utf8_clean(anrs->name + len, NAME_BYTES - len, TW_STR("."));
+		(void)tw_utf8_clean(anrs->name + len, NAME_BYTES - len, frames[i].method);
+		(void)json_array_append_new(list, json_string(anrs->name));
 	}
 }
 
-static json_t *named_path(struct anrs *h, const json_t *brief, const struct mappings *m)
+static json_t *named_path(struct anrs *anrs, const json_t *brief, const struct mappings *m)
 {
 	const json_t *path = json_object_get(brief, "path");
 	const json_t *frames = json_object_get(path, "frames");
@@ -437,7 +440,7 @@ static json_t *named_path(struct anrs *h, const json_t *brief, const struct mapp
 		const struct tw_named what = {
 		        id != NULL, (uint64_t)json_integer_value(id), tw_str_of(name ? name : "")};
 
-		add_named(h, m, &what, &walk, list);
+		add_named(anrs, m, &what, &walk, list);
 	}
 	if (!path) {
 		json_decref(list);
@@ -447,41 +450,42 @@ static json_t *named_path(struct anrs *h, const json_t *brief, const struct mapp
 	        "window_ns", json_object_get(path, "window_ns"));
 }
 
-static enum tw_status find_cause_of(struct anrs *h, struct tw_anr_stale *s, const json_t *brief,
+static enum tw_status find_cause_of(struct anrs *anrs, struct tw_anr_stale *s, const json_t *brief,
         const struct rules *r, const struct mappings *m, struct tw_err *err)
 {
-	json_t *doc = json_object_get(brief, "doc") ? named_doc(h, brief, m) : NULL;
-	json_t *path = named_path(h, brief, m);
+	json_t *doc = json_object_get(brief, "doc") ? named_doc(anrs, brief, m) : NULL;
+	json_t *path = named_path(anrs, brief, m);
 	struct tw_lock_list locks = {s->locks, s->n_locks, (uint32_t)s->n_locks};
 	const struct tw_anr_blame blame = {r->anr, r->app, path};
 	bool lost = !brief || (!doc && json_object_get(brief, "doc"));
 	const struct tw_anr_blame no_path = {r->anr, r->app, NULL};
 	struct tw_anr_cause cause;
-	enum tw_status st = lost ? TW_NOMEM : tw_anr_cause_of(doc, &blame, h->arena, &cause, err);
+	enum tw_status st =
+	        lost ? TW_NOMEM : tw_anr_cause_of(doc, &blame, anrs->arena, &cause, err);
 
 	/* a report that is too large has no known cause, and does not block others */
 	if (st == TW_NOMEM)
-		st = tw_anr_cause_of(NULL, &no_path, h->arena, &cause, err);
+		st = tw_anr_cause_of(NULL, &no_path, anrs->arena, &cause, err);
 	if (st == TW_OK)
-		st = tw_locks_of_anr(doc, h->arena, &locks, err);
+		st = tw_locks_of_anr(doc, anrs->arena, &locks, err);
 	s->locks = locks.at;
 	s->n_locks = locks.n;
 	if (st == TW_OK)
-		st = tw_catalogue_anr_keyed(h->parts.catalogue, s, r->number, &cause, err);
+		st = tw_catalogue_anr_keyed(anrs->parts.catalogue, s, r->number, &cause, err);
 	json_decref(path);
 	json_decref(doc);
 	return st;
 }
 
-static enum tw_status find_cause(struct anrs *h, struct tw_anr_stale *s, const struct rules *r,
+static enum tw_status find_cause(struct anrs *anrs, struct tw_anr_stale *s, const struct rules *r,
         struct mappings *m, struct tw_err *err)
 {
 	json_t *brief = tw_anr_brief_read(s->brief);
-	enum tw_status st = open_natives(h, brief, s, m, err);
+	enum tw_status st = open_natives(anrs, brief, s, m, err);
 
 	if (st == TW_OK)
-		st = find_cause_of(h, s, brief, r, m, err);
-	close_natives(h, m);
+		st = find_cause_of(anrs, s, brief, r, m, err);
+	close_natives(anrs, m);
 	json_decref(brief);
 	return st;
 }
@@ -497,41 +501,41 @@ static void drop_dumped(struct tw_anr_stale *s)
 	s->n_locks = n;
 }
 
-static enum tw_status key_one(struct anrs *h, struct tw_anr_stale *s, const struct rules *r,
+static enum tw_status key_one(struct anrs *anrs, struct tw_anr_stale *s, const struct rules *r,
         struct mappings *m, struct tw_err *err)
 {
 	struct tw_lock_list locks;
-	enum tw_status st = open_mappings(h, s, m, err);
+	enum tw_status st = open_mappings(anrs, s, m, err);
 
 	drop_dumped(s);
 	locks = (struct tw_lock_list){s->locks, s->n_locks, (uint32_t)s->n_locks};
 	if (st == TW_OK)
-		st = tw_locks_name(m->namer.names.retrace, h->arena, &locks, err);
+		st = tw_locks_name(m->namer.names.retrace, anrs->arena, &locks, err);
 	if (st != TW_OK)
 		return st;
-	return s->anr ? find_cause(h, s, r, m, err)
-	              : tw_catalogue_anr_keyed(h->parts.catalogue, s, r->number, NULL, err);
+	return s->anr ? find_cause(anrs, s, r, m, err)
+	              : tw_catalogue_anr_keyed(anrs->parts.catalogue, s, r->number, NULL, err);
 }
 
 /* --- counting --- */
 
-static struct late_day *late_day(struct anrs *h, const char *project_id, int64_t day)
+static struct late_day *late_day(struct anrs *anrs, const char *project_id, int64_t day)
 {
 	for (size_t i = 0; i < LATE_DAYS; i++)
-		if (h->late[i].until_ms && h->late[i].day == day &&
-		        strcmp(h->late[i].project_id, project_id) == 0)
-			return &h->late[i];
+		if (anrs->late[i].until_ms && anrs->late[i].day == day &&
+		        strcmp(anrs->late[i].project_id, project_id) == 0)
+			return &anrs->late[i];
 	return NULL;
 }
 
 /* One that is free, or whose time has passed; NULL: none. */
-static struct late_day *take_slot(struct anrs *h, const char *project_id, int64_t day)
+static struct late_day *take_slot(struct anrs *anrs, const char *project_id, int64_t day)
 {
-	struct late_day *l = &h->late[0];
+	struct late_day *l = &anrs->late[0];
 
 	for (size_t i = 1; i < LATE_DAYS; i++)
-		if (h->late[i].until_ms < l->until_ms)
-			l = &h->late[i];
+		if (anrs->late[i].until_ms < l->until_ms)
+			l = &anrs->late[i];
 	if (l->until_ms > tw_monotonic_ms())
 		return NULL;
 	*l = (struct late_day){.day = day};
@@ -540,12 +544,12 @@ static struct late_day *take_slot(struct anrs *h, const char *project_id, int64_
 }
 
 /* False: later days wait too. */
-static bool postpone(struct anrs *h, const char *project_id, int64_t day)
+static bool postpone(struct anrs *anrs, const char *project_id, int64_t day)
 {
-	struct late_day *l = late_day(h, project_id, day);
+	struct late_day *l = late_day(anrs, project_id, day);
 
 	if (!l)
-		l = take_slot(h, project_id, day);
+		l = take_slot(anrs, project_id, day);
 	if (!l)
 		return false;
 	l->until_ms = tw_monotonic_ms() + ((int64_t)LATE_MS << l->attempts);
@@ -568,48 +572,48 @@ static bool is_late(void *arg, int64_t day)
 
 /* Queries read days without counts row by row, so a day that cannot be counted is logged and
  * retried later.  Keys are assigned and other days counted regardless. */
-static void count_or_log(struct anrs *h, const char *project_id, int64_t rules, bool *ret_more)
+static void count_or_log(struct anrs *anrs, const char *project_id, int64_t rules, bool *ret_more)
 {
-	struct day_filter f = {h, project_id};
+	struct day_filter f = {anrs, project_id};
 	const struct tw_anr_rollup_due due = {project_id, rules, tw_unix_ms(),
 	        TW_ANR_ROLLUP_REPORTS_MIN, .skips = is_late, .arg = &f};
 	struct late_day *l;
 	struct tw_err err;
 	int64_t day = -1;
 
-	if (tw_catalogue_anr_rollup(h->parts.catalogue, &due, ret_more, &day, &err) == TW_OK) {
-		l = late_day(h, project_id, day);
+	if (tw_catalogue_anr_rollup(anrs->parts.catalogue, &due, ret_more, &day, &err) == TW_OK) {
+		l = late_day(anrs, project_id, day);
 		if (l)
 			l->until_ms = 0;
 		return;
 	}
 	if (day >= 0)
-		*ret_more =
-		        err.code != TW_BUSY && err.code != TW_FULL && postpone(h, project_id, day);
+		*ret_more = err.code != TW_BUSY && err.code != TW_FULL &&
+		            postpone(anrs, project_id, day);
 	tw_log(TW_LOG_WARN, "anr_counts_not_updated", tw_log_text("project", project_id),
 	        tw_log_number("day", day), tw_log_text("reason", err.msg));
 }
 
 static enum tw_status key_some(
-        struct anrs *h, const char *project_id, bool *io_more, struct tw_err *err)
+        struct anrs *anrs, const char *project_id, bool *io_more, struct tw_err *err)
 {
 	struct tw_anr_stale *stale = NULL;
 	struct mappings m = {0};
 	struct rules r = {0};
 	bool counted = false;
 	size_t n = 0;
-	enum tw_status st = open_rules(h, project_id, &r, err);
+	enum tw_status st = open_rules(anrs, project_id, &r, err);
 
 	if (st == TW_OK)
-		st = tw_catalogue_anr_stale(h->parts.catalogue, project_id, r.number, KEYED_AT_ONCE,
-		        h->project_arena, &stale, &n, err);
+		st = tw_catalogue_anr_stale(anrs->parts.catalogue, project_id, r.number,
+		        KEYED_AT_ONCE, anrs->project_arena, &stale, &n, err);
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
-		tw_arena_reset(h->arena);
-		st = key_one(h, &stale[i], &r, &m, err);
+		tw_arena_reset(anrs->arena);
+		st = key_one(anrs, &stale[i], &r, &m, err);
 	}
 	if (st == TW_OK && n < KEYED_AT_ONCE) /* ANRs with outdated keys are not counted */
-		count_or_log(h, project_id, r.number, &counted);
-	tw_namer_close(&h->parts, &m.namer);
+		count_or_log(anrs, project_id, r.number, &counted);
+	tw_namer_close(&anrs->parts, &m.namer);
 	close_rules(&r);
 	*io_more = *io_more || (st == TW_OK && (n > 0 || counted));
 	return st;
@@ -620,21 +624,21 @@ static enum tw_status key_some(
 enum { COPIED_AT_ONCE = 256, COPY_AGAIN_MS = 5000 };
 
 /* An engine that does not respond does not delay the rest. */
-static enum tw_status copy_some(struct anrs *h, bool *io_more, struct tw_err *err)
+static enum tw_status copy_some(struct anrs *anrs, bool *io_more, struct tw_err *err)
 {
-	struct tw_fleet_store *fleet = h->parts.fleet;
+	struct tw_fleet_store *fleet = anrs->parts.fleet;
 	struct tw_anr_copy *of = NULL;
 	size_t n = 0;
 	enum tw_status st;
 
-	if (!fleet || !fleet->engine->put_anrs || tw_monotonic_ms() < h->copy_ms)
+	if (!fleet || !fleet->engine->put_anrs || tw_monotonic_ms() < anrs->copy_ms)
 		return TW_OK;
-	tw_arena_reset(h->project_arena);
+	tw_arena_reset(anrs->project_arena);
 	st = tw_catalogue_anr_uncopied(
-	        h->parts.catalogue, COPIED_AT_ONCE, h->project_arena, &of, &n, err);
+	        anrs->parts.catalogue, COPIED_AT_ONCE, anrs->project_arena, &of, &n, err);
 	if (st == TW_OK && n)
 		st = fleet->engine->put_anrs(fleet, of, n, err);
-	h->copy_ms = st == TW_OK ? 0 : tw_monotonic_ms() + COPY_AGAIN_MS;
+	anrs->copy_ms = st == TW_OK ? 0 : tw_monotonic_ms() + COPY_AGAIN_MS;
 	*io_more = *io_more || (st == TW_OK && n == COPIED_AT_ONCE);
 	return st;
 }
@@ -644,51 +648,51 @@ static enum tw_status copy_some(struct anrs *h, bool *io_more, struct tw_err *er
 static enum tw_status run(
         void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
-	struct anrs *h = state;
+	struct anrs *anrs = state;
 	enum tw_status st;
 
-	tw_arena_reset(h->project_arena);
-	st = extract_some(h, turn, ret_more, err);
-	return st == TW_OK ? key_some(h, turn->project_id, ret_more, err) : st;
+	tw_arena_reset(anrs->project_arena);
+	st = extract_some(anrs, turn, ret_more, err);
+	return st == TW_OK ? key_some(anrs, turn->project_id, ret_more, err) : st;
 }
 
 /* Marks ANRs that a mapping names differently.  Counts of reports are retained like rollups. */
 static enum tw_status maintain(
         void *state, const struct tw_turn *turn, bool *ret_more, struct tw_err *err)
 {
-	struct anrs *h = state;
+	struct anrs *anrs = state;
 	bool expired = false;
-	enum tw_status st = tw_catalogue_anr_renames(h->parts.catalogue, ret_more, err);
+	enum tw_status st = tw_catalogue_anr_renames(anrs->parts.catalogue, ret_more, err);
 
-	if (st == TW_OK && !tw_turn_is_last(turn) && h->parts.figures_days)
-		st = tw_catalogue_anr_expire(h->parts.catalogue,
-		        tw_age_ms() / TW_DAY_MS - h->parts.figures_days, &expired, err);
+	if (st == TW_OK && !tw_turn_is_last(turn) && anrs->parts.figures_days)
+		st = tw_catalogue_anr_expire(anrs->parts.catalogue,
+		        tw_age_ms() / TW_DAY_MS - anrs->parts.figures_days, &expired, err);
 	*ret_more = *ret_more || expired;
-	return st == TW_OK ? copy_some(h, ret_more, err) : st;
+	return st == TW_OK ? copy_some(anrs, ret_more, err) : st;
 }
 
 static void close_anrs(void *state)
 {
-	struct anrs *h = state;
+	struct anrs *anrs = state;
 
-	tw_mem_free(h->name);
-	tw_arena_free(h->project_arena);
-	tw_arena_free(h->arena);
-	tw_mem_free(h);
+	tw_mem_free(anrs->name);
+	tw_arena_free(anrs->project_arena);
+	tw_arena_free(anrs->arena);
+	tw_mem_free(anrs);
 }
 
 static enum tw_status open_anrs(const struct tw_derive_parts *p, void **ret, struct tw_err *err)
 {
-	struct anrs *h = tw_mem_zalloc(1, sizeof *h);
+	struct anrs *anrs = tw_mem_zalloc(1, sizeof *anrs);
 
-	*ret = h;
-	if (!h)
+	*ret = anrs;
+	if (!anrs)
 		return tw_oom(err);
-	h->parts = *p;
-	h->arena = tw_arena_new(WORK_BYTES);
-	h->project_arena = tw_arena_new(WORK_BYTES);
-	h->name = tw_mem_alloc(NAME_BYTES, 1);
-	return h->arena && h->project_arena && h->name ? TW_OK : tw_oom(err);
+	anrs->parts = *p;
+	anrs->arena = tw_arena_new(WORK_BYTES);
+	anrs->project_arena = tw_arena_new(WORK_BYTES);
+	anrs->name = tw_mem_alloc(NAME_BYTES, 1);
+	return anrs->arena && anrs->project_arena && anrs->name ? TW_OK : tw_oom(err);
 }
 
 /* Reports without a key, past days with uncounted reports, and days to pack */
