@@ -212,26 +212,26 @@ static struct postponed *postponed_of(struct tw_runner *r, const char *project_i
 
 static bool is_postponed(struct tw_runner *r, const char *project_id)
 {
-	const struct postponed *h = postponed_of(r, project_id);
+	const struct postponed *p = postponed_of(r, project_id);
 
-	return strcmp(h->project_id, project_id) == 0 && h->until_ms > tw_monotonic_ms();
+	return strcmp(p->project_id, project_id) == 0 && p->until_ms > tw_monotonic_ms();
 }
 
 static void note_end(struct tw_runner *r, const char *project_id, enum tw_status st)
 {
-	struct postponed *h;
+	struct postponed *p;
 
 	(void)pthread_mutex_lock(&r->lock);
-	h = postponed_of(r, project_id);
-	if (strcmp(h->project_id, project_id) == 0 && st == TW_OK)
-		*h = (struct postponed){.until_ms = 0};
+	p = postponed_of(r, project_id);
+	if (strcmp(p->project_id, project_id) == 0 && st == TW_OK)
+		*p = (struct postponed){.until_ms = 0};
 	if (st != TW_OK) {
-		const unsigned attempts = strcmp(h->project_id, project_id) == 0 ? h->attempts : 0;
+		const unsigned attempts = strcmp(p->project_id, project_id) == 0 ? p->attempts : 0;
 
-		*h = (struct postponed){.attempts = attempts + (attempts < POSTPONED_DOUBLINGS),
+		*p = (struct postponed){.attempts = attempts + (attempts < POSTPONED_DOUBLINGS),
 		        .until_ms = tw_monotonic_ms() + ((int64_t)POSTPONED_MS << attempts),
 		        .reason = tw_status_name(st)};
-		(void)snprintf(h->project_id, sizeof h->project_id, "%s", project_id);
+		(void)snprintf(p->project_id, sizeof p->project_id, "%s", project_id);
 	}
 	(void)pthread_mutex_unlock(&r->lock);
 }
