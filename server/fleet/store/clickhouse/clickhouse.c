@@ -178,7 +178,7 @@ struct tw_clickhouse_counts tw_clickhouse_counts(const struct tw_clickhouse *c)
 
 /* --- one request --- */
 
-struct asking {
+struct request {
 	struct tw_clickhouse *c;
 	const struct tw_clickhouse_query *q;
 	CURL *curl;
@@ -217,38 +217,38 @@ static void give_handle(struct tw_clickhouse *c, CURL *curl)
 /* NOLINTNEXTLINE(readability-non-const-parameter) */
 static size_t receive(char *p, size_t size, size_t n, void *arg)
 {
-	struct asking *k = arg;
+	struct request *r = arg;
 	long status = 0;
 
 	n *= size;
-	(void)curl_easy_getinfo(k->curl, CURLINFO_RESPONSE_CODE, &status);
+	(void)curl_easy_getinfo(r->curl, CURLINFO_RESPONSE_CODE, &status);
 	if (status / 100 != 2) {
-		const size_t rest = MESSAGE_BYTES - 1 - k->n_message, more = n < rest ? n : rest;
+		const size_t rest = MESSAGE_BYTES - 1 - r->n_message, more = n < rest ? n : rest;
 
-		memcpy(k->message + k->n_message, p, more);
-		k->n_message += more;
-		k->message[k->n_message] = '\0';
+		memcpy(r->message + r->n_message, p, more);
+		r->n_message += more;
+		r->message[r->n_message] = '\0';
 		return n;
 	}
-	k->too_large = k->out && tw_buf_add(k->out, p, n) != TW_OK;
-	return k->too_large ? 0 : n;
+	r->too_large = r->out && tw_buf_add(r->out, p, n) != TW_OK;
+	return r->too_large ? 0 : n;
 }
 
 /* Settings of every query. With wait_end_of_query, a query that fails half way has an error
  * status. */
-static enum tw_status write_url(struct asking *k, unsigned host, char out[URL_BYTES],
+static enum tw_status write_url(struct request *r, unsigned host, char out[URL_BYTES],
         char *escaped_sql, struct tw_buf *url, struct tw_err *err)
 {
-	const struct tw_clickhouse *c = k->c;
-	const int64_t left = k->until_ms - tw_monotonic_ms();
+	const struct tw_clickhouse *c = r->c;
+	const int64_t left = r->until_ms - tw_monotonic_ms();
 
 	(void)snprintf(out, URL_BYTES,
 	        "%s://%s/?%s%s%smax_execution_time=%lld&default_format=RowBinary"
 	        "&wait_end_of_query=1&max_query_size=%d&distributed_product_mode=local"
 	        "&insert_distributed_sync=1",
 	        c->tls ? "https" : "http", c->hosts[host],
-	        k->q->without_database ? "" : "database=",
-	        k->q->without_database ? "" : c->database, k->q->without_database ? "" : "&",
+	        r->q->without_database ? "" : "database=",
+	        r->q->without_database ? "" : c->database, r->q->without_database ? "" : "&",
 	        (long long)(left / 1000 + 1), QUERY_BYTES);
 	(void)tw_buf_add_str(url, tw_str_of(out));
 	if (escaped_sql) {
@@ -282,33 +282,33 @@ static struct curl_slist *make_headers(const struct tw_clickhouse *c, const char
 	return list;
 }
 
-static CURLcode send_to(struct asking *k, const char *url, const struct curl_slist *headers)
+static CURLcode send_to(struct request *r, const char *url, const struct curl_slist *headers)
 {
-	const struct tw_str body = k->q->rows.len ? k->q->rows : k->q->sql;
-	const int64_t left = k->until_ms - tw_monotonic_ms();
-	CURL *curl = k->curl;
+	const struct tw_str body = r->q->rows.len ? r->q->rows : r->q->sql;
+	const int64_t left = r->until_ms - tw_monotonic_ms();
+	CURL *curl = r->curl;
 
 	(void)curl_easy_setopt(curl, CURLOPT_URL, url);
-	(void)curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, k->c->tls ? "https" : "http");
+	(void)curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, r->c->tls ? "https" : "http");
 	(void)curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
 	(void)curl_easy_setopt(curl, CURLOPT_PROXY, "");
 	(void)curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
 	(void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)((left > 0 ? left : 1) + GRACE_MS));
 	/* libcurl sends again what a connection that it kept did not respond to */
-	(void)curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, k->q->rows.len ? 1L : 0L);
+	(void)curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, r->q->rows.len ? 1L : 0L);
 	(void)curl_easy_setopt(curl, CURLOPT_POST, 1L);
 	(void)curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body.ptr);
 	(void)curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.len);
 	(void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
 	(void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
-	(void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, k);
-	if (k->c->ca_file[0])
-		(void)curl_easy_setopt(curl, CURLOPT_CAINFO, k->c->ca_file);
+	(void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, r);
+	if (r->c->ca_file[0])
+		(void)curl_easy_setopt(curl, CURLOPT_CAINFO, r->c->ca_file);
 	return curl_easy_perform(curl);
 }
 
 /* "Code: 159, e.displayText() = ..." */
-static enum tw_status refused(const struct asking *k, long status, struct tw_err *err)
+static enum tw_status refused(const struct request *r, long status, struct tw_err *err)
 {
 	enum {
 		TOO_MANY_ROWS = 158,
@@ -317,7 +317,7 @@ static enum tw_status refused(const struct asking *k, long status, struct tw_err
 		TOO_MANY_BYTES = 307,
 		TOO_BIG = 396
 	};
-	const char *at = strstr(k->message, "Code: ");
+	const char *at = strstr(r->message, "Code: ");
 	struct tw_str rest = tw_str_of(at ? at + 6 : "");
 	uint64_t code = 0;
 
@@ -332,16 +332,16 @@ static enum tw_status refused(const struct asking *k, long status, struct tw_err
 	if (status == 502 || status == 503 || status == 504)
 		return tw_fail(err, TW_BUSY, "ClickHouse returned HTTP %ld", status);
 	return tw_fail(
-	        err, TW_IO, "ClickHouse refused a query: HTTP %ld, %.140s", status, k->message);
+	        err, TW_IO, "ClickHouse refused a query: HTTP %ld, %.140s", status, r->message);
 }
 
-static enum tw_status end_of(struct asking *k, CURLcode code, struct tw_err *err)
+static enum tw_status end_of(struct request *r, CURLcode code, struct tw_err *err)
 {
-	struct tw_clickhouse *c = k->c;
+	struct tw_clickhouse *c = r->c;
 	long status = 0;
 
-	(void)curl_easy_getinfo(k->curl, CURLINFO_RESPONSE_CODE, &status);
-	if (k->too_large) {
+	(void)curl_easy_getinfo(r->curl, CURLINFO_RESPONSE_CODE, &status);
+	if (r->too_large) {
 		(void)atomic_fetch_add(&c->answered, 1);
 		return tw_fail(err, TW_TOO_LARGE,
 		        "too many rows for one response; narrow the filter or the time range");
@@ -352,7 +352,7 @@ static enum tw_status end_of(struct asking *k, CURLcode code, struct tw_err *err
 	}
 	if (code == CURLE_OK) {
 		(void)atomic_fetch_add(&c->refused, 1);
-		return refused(k, status, err);
+		return refused(r, status, err);
 	}
 	(void)atomic_fetch_add(&c->unanswered, 1);
 	return tw_fail(err, TW_BUSY, "ClickHouse does not respond: %s", curl_easy_strerror(code));
@@ -364,20 +364,20 @@ static bool is_unsent(CURLcode code)
 	return code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST;
 }
 
-static bool is_silent(const struct asking *k, CURLcode code)
+static bool is_silent(const struct request *r, CURLcode code)
 {
 	double connected = 0;
 
 	if (code != CURLE_OPERATION_TIMEDOUT)
 		return false;
-	(void)curl_easy_getinfo(k->curl, CURLINFO_PRETRANSFER_TIME, &connected);
+	(void)curl_easy_getinfo(r->curl, CURLINFO_PRETRANSFER_TIME, &connected);
 	return connected <= 0; /* no connection within CONNECT_MS */
 }
 
-static enum tw_status query_hosts(struct asking *k, const char *password, struct tw_err *err)
+static enum tw_status query_hosts(struct request *r, const char *password, struct tw_err *err)
 {
-	struct tw_clickhouse *c = k->c;
-	char *sql = k->q->rows.len ? curl_easy_escape(k->curl, k->q->sql.ptr, (int)k->q->sql.len)
+	struct tw_clickhouse *c = r->c;
+	char *sql = r->q->rows.len ? curl_easy_escape(r->curl, r->q->sql.ptr, (int)r->q->sql.len)
 	                           : NULL;
 	struct curl_slist *headers = make_headers(c, password);
 	const unsigned first = atomic_load(&c->host);
@@ -390,13 +390,13 @@ static enum tw_status query_hosts(struct asking *k, const char *password, struct
 		CURLcode code = CURLE_OUT_OF_MEMORY;
 
 		tw_buf_init(&url, QUERY_BYTES);
-		st = write_url(k, host, begin, sql, &url, err);
+		st = write_url(r, host, begin, sql, &url, err);
 		if (st == TW_OK)
-			code = send_to(k, (const char *)url.data, headers);
+			code = send_to(r, (const char *)url.data, headers);
 		if (st == TW_OK)
-			st = end_of(k, code, err);
+			st = end_of(r, code, err);
 		tw_buf_done(&url);
-		if (!is_unsent(code) && !is_silent(k, code)) {
+		if (!is_unsent(code) && !is_silent(r, code)) {
 			atomic_store(&c->host, host);
 			break;
 		}
@@ -409,17 +409,17 @@ static enum tw_status query_hosts(struct asking *k, const char *password, struct
 enum tw_status tw_clickhouse_request(struct tw_clickhouse *c, const struct tw_clickhouse_query *q,
         struct tw_buf *out, struct tw_err *err)
 {
-	struct asking k = {.c = c, .q = q, .out = out, .until_ms = tw_monotonic_ms() + q->ms};
+	struct request r = {.c = c, .q = q, .out = out, .until_ms = tw_monotonic_ms() + q->ms};
 	char password[PASSWORD_BYTES];
 	enum tw_status st = read_password(c, password, err);
 
 	if (st != TW_OK)
 		return st;
-	k.curl = take_handle(c);
-	st = k.curl ? query_hosts(&k, password, err) : tw_oom(err);
+	r.curl = take_handle(c);
+	st = r.curl ? query_hosts(&r, password, err) : tw_oom(err);
 	explicit_bzero(password, sizeof password);
-	if (k.curl)
-		give_handle(c, k.curl);
+	if (r.curl)
+		give_handle(c, r.curl);
 	return st;
 }
 
