@@ -316,8 +316,8 @@ CREATE UNIQUE INDEX trace_once_by_time ON trace(project_id, device, started_ms, 
 CREATE INDEX trace_by_created ON trace(project_id, created_ms, trace_id, -- sqlite
 	title, app, version_name, device, scenario, build_id, process); -- sqlite
 --postgres CREATE INDEX trace_by_created ON trace(project_id, created_ms, trace_id);
--- in SQLite with the columns that are read to find a label or a time of the device's clock
-CREATE INDEX trace_by_recorded ON trace(project_id, recorded_ms, started_ms, labels); -- sqlite
+-- in SQLite with the column that is read to find a label
+CREATE INDEX trace_by_recorded ON trace(project_id, recorded_ms, labels); -- sqlite
 --postgres CREATE INDEX trace_by_recorded ON trace(project_id, recorded_ms);
 CREATE INDEX trace_by_duration ON trace(project_id, duration_ns, trace_id);
 CREATE INDEX trace_by_slices ON trace(project_id, slices, trace_id);

@@ -58,7 +58,7 @@ static const struct {
         {"a device", TW_SORT_CREATED, TW_BY_device, "device 7", true},
         {"a build", TW_SORT_CREATED, TW_BY_build_id, "b1", true},
         {"codes from", TW_SORT_CREATED, TW_BY_version_code_min, "8030002", true},
-        {"recorded until", TW_SORT_CREATED, TW_BY_started_until, "1760002000000", true},
+        {"recorded until", TW_SORT_CREATED, TW_BY_recorded_until, "1760002000000", true},
         {"a session", TW_SORT_CREATED, TW_BY_session_id, "s-77", false},
         {"a session by duration", TW_SORT_DURATION, TW_BY_session_id, "s-77", false},
         {"words", TW_SORT_CREATED, TW_BY_q, "shop scenario 1", true},

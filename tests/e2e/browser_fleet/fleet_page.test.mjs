@@ -99,11 +99,11 @@ test('links of the overview keep its filter and lead to the slowest trace', asyn
 	const row = page.locator('#scenarios tr[data-scenario=open_cart][data-version="9.10.0"]');
 	const since = String((Math.floor(Date.now() / 86_400_000) - 89) * 86_400_000);
 	const target = async (locator) => Object.fromEntries(new URL(await locator.evaluate((a) => a.href)).searchParams);
-	const filter = { app: 'fleet', os: '14', since, scenario: 'open_cart', sort: 'duration' };
+	const filter = { app: 'fleet', os: '14', recorded_since: since, scenario: 'open_cart', sort: 'duration' };
 	assert.deepEqual(await target(row.locator('th a').first()), filter);
 	const traces = row.locator('td:nth-last-child(2) a');
 	assert.deepEqual(await target(traces), { ...filter, version_name: '9.10.0' });
-	assert.deepEqual(await target(page.locator('#intake a').first()), { app: 'fleet', os: '14', since });
+	assert.deepEqual(await target(page.locator('#intake a').first()), { app: 'fleet', os: '14', recorded_since: since });
 	const n = await traces.innerText();
 	const slowest = await row.locator('a', { hasText: 'slowest trace' }).evaluate((a) => a.pathname);
 	await traces.click();

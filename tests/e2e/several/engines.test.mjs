@@ -15,6 +15,8 @@ const LISTS = inFull(4000, 250);
 const PAGE = 5;
 const DAY_MS = 86400000;
 const started = (n) => 1700000000000 + n * DAY_MS;
+const HOUR_MS = DAY_MS / 24, now = Date.now();
+const recorded = (n) => now - (TRACES + 1 - n) * HOUR_MS; // earlier than its arrival, by less than 30 days
 
 /* Texts that a pattern, an array, JSON or a literal would read otherwise. */
 const texts = ['', 'shop', 'SHOP', 'sh_p', 'sh%p', '%', '_', '\\', '\\%', 'a\\', "it's", '"quoted"', '{a,b}', 'null', 'NULL', '$1', '?1', 'Näher', 'NÄHER', 'İstanbul', 'ß', '中文', '\u{1F600}', 'e\u0301', 'a\u200Bb', 'x'.repeat(255)];
@@ -24,7 +26,7 @@ const codes = ['', '0', '7', '007', '8.1', '803', '99999999999999999999', 'ten']
 
 const of = (draw, list) => list[Math.floor(draw() * list.length)];
 const meta = (draw, n) => ({ app: of(draw, texts), version_name: of(draw, texts), version_code: of(draw, codes), device: `${of(draw, texts)}${n % 7}`, scenario: of(draw, texts), build_id: of(draw, ['', 'b1', 'B1', 'b%']), os: of(draw, ['13', '14', '']), process: of(draw, texts),
-	session_id: of(draw, ['', 's', 'S', 's_']), started_at: String(of(draw, [started(n), started(0), 0])), labels: JSON.stringify(of(draw, labels)) });
+	session_id: of(draw, ['', 's', 'S', 's_']), started_at: String(of(draw, [recorded(n), recorded(0), 0])), labels: JSON.stringify(of(draw, labels)) });
 
 /* Part of a text, except one that may occur in an id: the servers have different ids. */
 function part(draw) {
@@ -41,7 +43,7 @@ const filters = {
 	app: (draw) => of(draw, texts.slice(1)), version_name: (draw) => of(draw, texts.slice(1)), version_code: (draw) => of(draw, codes.slice(1)), scenario: (draw) => of(draw, texts.slice(1)), process: (draw) => of(draw, texts.slice(1)),
 	build_id: (draw) => of(draw, ['b1', 'B1', 'b%']), os: (draw) => of(draw, ['13', '14']), session_id: (draw) => of(draw, ['s', 'S', 's_']), device: (draw) => `${of(draw, texts)}${Math.floor(draw() * 7)}`,
 	version_code_min: (draw) => of(draw, ['0', '7', '804', '9223372036854775807']), version_code_max: (draw) => of(draw, ['0', '7', '804', '9223372036854775807']), state: (draw) => of(draw, ['ready', 'failed', 'queued', 'archived', 'decoding']), pinned: (draw) => of(draw, ['0', '1']),
-	started_since: (draw) => String(started(Math.floor(draw() * TRACES))), started_until: (draw) => String(started(Math.floor(draw() * TRACES))), tag: (draw) => of(draw, tags), label, q: (draw) => (draw() < 0.5 ? part(draw) : `${part(draw)} ${part(draw)}`),
+	recorded_since: (draw) => String(recorded(Math.floor(draw() * TRACES))), recorded_until: (draw) => String(recorded(Math.floor(draw() * TRACES))), tag: (draw) => of(draw, tags), label, q: (draw) => (draw() < 0.5 ? part(draw) : `${part(draw)} ${part(draw)}`),
 };
 
 function drawn(draw) {

@@ -38,7 +38,7 @@ struct store {
 
 static const struct {
 	const char *code, *abi, *session, *labels;
-	int64_t started_ms;
+	int64_t recorded_ms; /* 0: its arrival */
 } made[MADE] = {
         {"803", "arm64-v8a", "s-1", "{\"user\":\"47\",\"wifi\":true,\"n\":5}", 1000},
         {"804", "arm64-v8a", "s-1", "{\"user\":\"471\",\"n\":\"5\",\"wifi\":false}", 2000},
@@ -88,7 +88,7 @@ static int setup(void **state)
 		meta.device = devices[i];
 		meta.session_id = made[i].session;
 		meta.labels = made[i].labels;
-		meta.started_ms = made[i].started_ms;
+		meta.recorded_ms = made[i].recorded_ms;
 		add(&s, &meta, s.ids[i]);
 	}
 	*state = &s;
@@ -181,10 +181,10 @@ static void test_each_filter(void **state)
 	        {"abi=x86", "3 4"},
 	        {"session_id=s-1", "0 1"},
 	        {"session_id=s-1&abi=arm64-v8a&version_code=804", "1"},
-	        {"started_since=2000", "1 2 5"},
-	        {"started_until=3000", "0 1"},
-	        {"started_since=0", "0 1 2 5"}, /* filters by time */
-	        {"started_since=1001&started_until=4000", "1 2"},
+	        {"recorded_since=2000", "1 2 3 4 5"},
+	        {"recorded_until=3000", "0 1"},
+	        {"recorded_since=0", "0 1 2 3 4 5"},
+	        {"recorded_since=1001&recorded_until=4000", "1 2"},
 	        {"since=1&until=9000000000000", "0 1 2 3 4 5"},
 	        {"until=1", ""},
 	        {"state=queued", "0 1 2 3 4 5"},
@@ -229,7 +229,7 @@ static void test_what_is_refused(void **state)
 		const char *query, *why;
 	} cases[] = {
 	        {"since=x", "since must be a number"},
-	        {"started_until=-1", "started_until must be a number"},
+	        {"recorded_until=-1", "recorded_until must be a number"},
 	        {"version_code_min=8.1", "version_code_min must be a number"},
 	        {"state=done", "state must be queued, decoding, ready, failed or archived"},
 	        {"pinned=maybe", "pinned must be 0 or 1"},

@@ -22,7 +22,7 @@ export const totalOf = (v: { total: number; total_is_capped: boolean }) => `${co
 
 /** Parameters of the address that select and order traces, as stored in a saved filter. */
 export const FILTERS = ['app', 'version_name', 'scenario', 'device', 'state', 'tag', 'os', 'build_id', 'process', 'version_code', 'version_code_min', 'version_code_max', 'abi',
-	'session_id', 'label', 'pinned', 'since', 'until', 'started_since', 'started_until', 'q'] as const;
+	'session_id', 'label', 'pinned', 'since', 'until', 'recorded_since', 'recorded_until', 'q'] as const;
 export const KEPT = [...FILTERS, 'sort', 'order', 'cols'] as const;
 
 /** The kept part of an address, in an order that makes equal lists equal texts. */

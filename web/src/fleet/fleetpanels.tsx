@@ -35,7 +35,7 @@ function useListed(): { params: Record<string, string>; key: string; since: numb
 }
 
 async function intake(p: Record<string, string>, since: number, signal: AbortSignal): Promise<Counts> {
-	const of = (state: string) => api.traces({ ...p, state, since, limit: 1 }, signal);
+	const of = (state: string) => api.traces({ ...p, state, recorded_since: since, limit: 1 }, signal);
 	const [all, queued, decoding, failed, ready, archived, fleet] = await Promise.all([of(''), of('queued'), of('decoding'), of('failed'), of('ready'), of('archived'),
 		get<Scenarios>('/api/v1/fleet/scenarios', { ...p, since, by: 'all' }, signal)]);
 	return { all: all.total, queued: queued.total, decoding: decoding.total, failed: failed.total, done: ready.total + archived.total, counted: fleet.traces,
@@ -72,7 +72,7 @@ export function Intake() {
 	const processing = !!(v?.queued || v?.decoding || stages.some((x) => x.waiting));
 	usePolling(load, processing && PROCESSING_MS);
 	useEffect(() => () => void (processing && processed.value++), [processing]); // it ended
-	const list = (state: string) => link(`/traces?${new URLSearchParams({ ...params, since: String(since), ...(state && { state }) })}`);
+	const list = (state: string) => link(`/traces?${new URLSearchParams({ ...params, recorded_since: String(since), ...(state && { state }) })}`);
 	return (
 		<Panel title={tr('Received traces')} id="intake">
 			<Pending of={load} what={tr('Counting traces')} />
@@ -118,7 +118,7 @@ function Group({ s, g, by }: { s: Scenario; g: ScenarioGroup; by: string }) {
 /** The list of a scenario's traces with the filter of this page, the slowest first; of one group with `more`. Classes of devices are not a filter of the list. */
 function listLink(s: Scenario, since: number, more: Record<string, string> = {}): string {
 	const label = text('label');
-	return link(`/traces?${new URLSearchParams({ ...listedParams(), ...(label && { label }), since: String(since), scenario: s.scenario, ...more, sort: 'duration' })}`);
+	return link(`/traces?${new URLSearchParams({ ...listedParams(), ...(label && { label }), recorded_since: String(since), scenario: s.scenario, ...more, sort: 'duration' })}`);
 }
 
 function Version({ s, i, error, by, slower }: { s: Scenario; i: number; error: number; by: string; slower: Regression[] }) {

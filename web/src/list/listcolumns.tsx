@@ -76,7 +76,7 @@ export const COLUMNS: Column[] = [
 	{ key: 'upload', label: tr('Upload'), sort: 'bytes', num: true, cell: (t) => bytes(t.upload_bytes) },
 	{ key: 'arrived', label: tr('Arrived'), sort: 'created', num: true, cell: (t) => when(t.created_ms) },
 	{ key: 'expires', label: tr('Expires'), num: true, cell: (t) => <Expires t={t} /> },
-	{ key: 'recorded', label: tr('Recorded'), num: true, cell: (t) => (t.meta.started_ms > 0 ? when(t.meta.started_ms) : '') },
+	{ key: 'recorded', label: tr('Recorded'), num: true, cell: (t) => (t.meta.recorded_ms ? when(t.meta.recorded_ms) : '') },
 	{ key: 'build', label: tr('Build'), cell: (t) => t.meta.build_id },
 	{ key: 'process', label: tr('Process'), cell: (t) => t.meta.process },
 	{ key: 'abi', label: 'ABI', cell: (t) => t.meta.abi },

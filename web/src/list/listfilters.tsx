@@ -92,7 +92,7 @@ export function isFiltered(): boolean {
 
 export function Filters() {
 	const wanted = text('more') === '1';
-	const inUse = [...MORE, ...TYPED].map(([c]) => c).concat('label', 'since', 'until', 'started_since', 'started_until', 'pinned').some((c) => text(c) !== '');
+	const inUse = [...MORE, ...TYPED].map(([c]) => c).concat('label', 'since', 'until', 'recorded_since', 'recorded_until', 'pinned').some((c) => text(c) !== '');
 	const more = wanted || inUse;
 	return (
 		<div class="row filters" role="search">
@@ -101,7 +101,7 @@ export function Filters() {
 			{more && TYPED.map(([c, l, t]) => <Typed key={c} name={c} label={l} type={t} />)}
 			{more && <Labels />}
 			{more && <Days since="since" until="until" from={tr('From')} to={tr('To')} />}
-			{more && <Days since="started_since" until="started_until" from={tr('Recorded since')} to={tr('Recorded until')} />}
+			{more && <Days since="recorded_since" until="recorded_until" from={tr('Recorded since')} to={tr('Recorded until')} />}
 			{more && <label class="check"><input type="checkbox" checked={text('pinned') !== ''} onChange={(e) => put({ pinned: e.currentTarget.checked ? 1 : null })} />{tr('Pinned only')}</label>}
 			<SearchBox />
 			{!inUse && <button class="small" aria-expanded={more} onClick={() => set({ more: more ? null : 1 })}>{more ? tr('Fewer filters') : tr('More filters')}</button>}
