@@ -318,12 +318,12 @@ enum tw_status tw_cat_numbers(const struct tw_db *db, const int64_t *numbers, si
 /* Index of the first equal one in `sorted`; n: not found. */
 size_t tw_cat_index_of(const struct tw_cat_numbers *of, int64_t number);
 
-/* The same for ids, which are letters, digits and colons; NULL: out of memory. */
-#define TW_CAT_AMONG_IDS(parameter)                                                                \
+/* The same for texts; NULL: out of memory. */
+#define TW_CAT_AMONG_TEXTS(parameter)                                                              \
 	TW_EITHER(" IN (SELECT n.value FROM json_each(" parameter ") n)",                          \
 	        "=ANY(CAST(" parameter " AS TEXT[]))")
-const char *tw_cat_ids(
-        const struct tw_db *db, const char *const *ids, size_t n, struct tw_arena *a);
+const char *tw_cat_texts(
+        const struct tw_db *db, const char *const *texts, size_t n, struct tw_arena *a);
 
 /* True of the rows of `from`, which ends with a LIMIT; `key` is their primary key.  A plan of
  * PostgreSQL that is made for any limit would join them with the complete table. */

@@ -514,21 +514,55 @@ enum tw_status tw_cat_numbers(const struct tw_db *db, const int64_t *numbers, si
 	return TW_OK;
 }
 
-const char *tw_cat_ids(const struct tw_db *db, const char *const *ids, size_t n, struct tw_arena *a)
+/* In a JSON array, or in an array of PostgreSQL, which takes control characters unchanged. */
+static size_t put_quoted(char *out, const char *text, bool is_json)
 {
-	const char *const brackets = db->engine->is_shared ? "{}" : "[]";
-	size_t cap = 3;
-	size_t len = 1;
+	char *to = out;
+
+	*to++ = '"';
+	for (const char *c = text; *c; c++) {
+		if (is_json && (unsigned char)*c < ' ') {
+			to += snprintf(to, sizeof "\\u0000", "\\u%04x", *c);
+			continue;
+		}
+		if (*c == '"' || *c == '\\')
+			*to++ = '\\';
+		*to++ = *c;
+	}
+	*to++ = '"';
+	return (size_t)(to - out);
+}
+
+static size_t quoted_at_most(const char *text)
+{
+	size_t n = sizeof "\"\"";
+
+	for (const char *c = text; *c; c++)
+		n += (unsigned char)*c < ' '   ? sizeof "\\u0000" - 1
+		     : *c == '"' || *c == '\\' ? 2
+		                               : 1;
+	return n;
+}
+
+const char *tw_cat_texts(
+        const struct tw_db *db, const char *const *texts, size_t n, struct tw_arena *a)
+{
+	const bool is_json = !db->engine->is_shared;
+	const char *const brackets = is_json ? "[]" : "{}";
+	size_t cap = 3, len = 1;
 	char *list;
 
 	for (size_t i = 0; i < n; i++)
-		cap += strlen(ids[i]) + 3;
+		cap += quoted_at_most(texts[i]) + 1;
 	list = tw_arena_alloc(a, cap, 1);
 	if (!list)
 		return NULL;
 	list[0] = brackets[0];
-	for (size_t i = 0; i < n; i++)
-		len += (size_t)snprintf(list + len, cap - len, "%s\"%s\"", i ? "," : "", ids[i]);
+	for (size_t i = 0; i < n; i++) {
+		if (i)
+			list[len++] = ',';
+		len += put_quoted(list + len, texts[i], is_json);
+	}
 	list[len++] = brackets[1];
 	list[len] = '\0';
 	return list;

@@ -123,8 +123,8 @@ static enum tw_status read_names(struct tw_db *db, const char *project_id, const
 	enum tw_status st = tw_cat_query(&q, db, err, /* primary keys */
 	        "SELECT a.trace_id, a.kind, a.name, a.title, a.verdict, a.detail, h.version_name"
 	        " FROM anr a CROSS JOIN anr_trace h WHERE a.project_id=?1 AND"
-	        " a.trace_id" TW_CAT_AMONG_IDS("?2") " AND h.project_id=?1 AND"
-	                                             " h.trace_id=a.trace_id",
+	        " a.trace_id" TW_CAT_AMONG_TEXTS("?2") " AND h.project_id=?1 AND"
+	                                               " h.trace_id=a.trace_id",
 	        "tt", project_id, ids);
 
 	while (st == TW_OK && tw_cat_row(&q)) {
@@ -167,7 +167,7 @@ enum tw_status tw_catalogue_anr_groups_name(struct tw_catalogue *c, const char *
 	st = tw_cat_reader(c, &db, err);
 	if (st != TW_OK)
 		return st;
-	list = tw_cat_ids(db, ids, n, a);
+	list = tw_cat_texts(db, ids, n, a);
 	st = list ? read_names(db, project_id, list, a, sorted, n, err)
 	          : tw_anr_fail_too_large(err);
 	tw_cat_done(c, db);

@@ -142,10 +142,10 @@ static enum tw_status find_facts(struct tw_db *db, const struct putting *p, stru
 	for (size_t i = 0; ids && i < p->n; i++)
 		ids[i] = p->of[i].row->id;
 	if (ids)
-		list = tw_cat_ids(db, ids, p->n, p->arena);
+		list = tw_cat_texts(db, ids, p->n, p->arena);
 	st = list ? tw_cat_query(&q, db, err, /* primary key */
 	                    "SELECT trace_id FROM anr_trace WHERE project_id=?1 AND"
-	                    " trace_id" TW_CAT_AMONG_IDS("?2"),
+	                    " trace_id" TW_CAT_AMONG_TEXTS("?2"),
 	                    "tt", p->of[0].row->project_id, list)
 	          : tw_oom(err);
 	if (st != TW_OK)

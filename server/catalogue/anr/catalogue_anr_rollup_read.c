@@ -193,7 +193,7 @@ static enum tw_status take_rows(struct tw_cat_query *q, struct answer *to, struc
 #define UNPACKED                                                                                   \
 	" AND (?11<>0 OR NOT EXISTS(SELECT 1 FROM anr_rollup p WHERE p.project_id=?1 AND"          \
 	" p.what=?10 AND p.fine=2 AND p.day=d.day AND p.generation=d.generation))"
-#define AMONG TW_EITHER("", HASHES_OF_KEYS) "t.name" TW_CAT_AMONG_IDS("?12") UNPACKED
+#define AMONG TW_EITHER("", HASHES_OF_KEYS) "t.name" TW_CAT_AMONG_TEXTS("?12") UNPACKED
 #define ALL   "t.name<>?12" UNPACKED
 #define DIMS  ", t.day, t.version_name, t.os"
 /* A plan for any values is made for few rows: it would fetch each row through the index. */
@@ -218,7 +218,7 @@ static enum tw_status take_kept(struct tw_db *db, struct answer *to, struct tw_e
 	enum tw_status st;
 
 	if (query->of)
-		name = tw_cat_ids(db, query->of->sorted, query->of->n, to->all->arena);
+		name = tw_cat_texts(db, query->of->sorted, query->of->n, to->all->arena);
 	if (!name)
 		return tw_anr_fail_too_large(err);
 	st = tw_cat_query(&q, db, err, sql, /* primary keys */

@@ -142,10 +142,10 @@ static enum tw_status find_before(struct tw_db *w, const struct putting *p, stru
 	for (size_t i = 0; ids && i < p->n; i++)
 		ids[i] = p->of[i].of.trace_id;
 	if (ids && ready)
-		list = tw_cat_ids(w, ids, p->n, p->arena);
+		list = tw_cat_texts(w, ids, p->n, p->arena);
 	st = list ? tw_cat_query(&q, w, err, /* primary key */
 	                    "SELECT trace_id, detected FROM trace WHERE project_id=?1 AND"
-	                    " trace_id" TW_CAT_AMONG_IDS(
+	                    " trace_id" TW_CAT_AMONG_TEXTS(
 	                            "?2") " AND state=2 AND rollup_state=1 ORDER BY"
 	                                  " trace_id" TW_CAT_FOR_UPDATE,
 	                    "tt", p->of[0].of.project_id, list)

@@ -96,10 +96,10 @@ static enum tw_status find_waiting(struct tw_db *db, struct counting *k, struct 
 	for (size_t i = 0; ids && i < k->n; i++)
 		ids[i] = k->of[i].trace_id;
 	if (ids)
-		list = tw_cat_ids(db, ids, k->n, k->arena);
+		list = tw_cat_texts(db, ids, k->n, k->arena);
 	st = list ? tw_cat_query(&q, db, err, /* primary key */
 	                    "SELECT trace_id FROM trace WHERE project_id=?1 AND"
-	                    " trace_id" TW_CAT_AMONG_IDS(
+	                    " trace_id" TW_CAT_AMONG_TEXTS(
 	                            "?2") " AND state=2 AND rollup_state=0 ORDER BY"
 	                                  " trace_id" TW_CAT_FOR_UPDATE,
 	                    "tt", k->of[0].project_id, list)

@@ -142,8 +142,8 @@ static enum tw_status undo(struct tw_catalogue *c, const char *project_id, const
 	static const char *const sql[] = {/* primary keys */
 	        "UPDATE trace SET rollup_state=CASE WHEN rollup_state>1 THEN 0 ELSE rollup_state"
 	        " END, detected=CASE WHEN state=2 AND rollup_state=1 AND detected<0 THEN 0 ELSE"
-	        " detected END WHERE project_id=?1 AND trace_id" TW_CAT_AMONG_IDS("?2"),
-	        "DELETE FROM postponed WHERE project_id=?1 AND trace_id" TW_CAT_AMONG_IDS(
+	        " detected END WHERE project_id=?1 AND trace_id" TW_CAT_AMONG_TEXTS("?2"),
+	        "DELETE FROM postponed WHERE project_id=?1 AND trace_id" TW_CAT_AMONG_TEXTS(
 	                "?2") " AND stage IN ('rollup','findings')"};
 	struct tw_db *w = NULL;
 	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_FLEET, "", &w, err);
@@ -151,7 +151,7 @@ static enum tw_status undo(struct tw_catalogue *c, const char *project_id, const
 
 	if (st != TW_OK)
 		return st;
-	list = tw_cat_ids(w, ids, n, a);
+	list = tw_cat_texts(w, ids, n, a);
 	st = list ? TW_OK : tw_oom(err);
 	for (size_t i = 0; st == TW_OK && i < sizeof sql / sizeof *sql; i++)
 		st = tw_cat_exec(w, NULL, err, sql[i], "tt", project_id, list);

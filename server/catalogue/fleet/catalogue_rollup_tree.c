@@ -26,12 +26,12 @@ static enum tw_status find_stored(struct tw_db *db, const struct tw_in_cell *of,
 	if (st == TW_OK)
 		st = tw_cat_numbers(db, cells, n, a, &numbers, err);
 	if (st == TW_OK)
-		list = tw_cat_ids(db, ids, n, a);
+		list = tw_cat_texts(db, ids, n, a);
 	if (st == TW_OK)
 		st = list ? tw_cat_query(&q, db, err, /* primary key */
 		                    "SELECT cell_id, trace_id FROM rollup_tree_delta WHERE"
 		                    " project_id=?1 AND cell_id" TW_CAT_AMONG(
-		                            "?2") " AND trace_id" TW_CAT_AMONG_IDS("?3"),
+		                            "?2") " AND trace_id" TW_CAT_AMONG_TEXTS("?3"),
 		                    "ttt", of[0].f->project_id, numbers.list, list)
 		          : tw_oom(err);
 	if (st != TW_OK)

@@ -234,7 +234,7 @@ static bool set_image(const struct tw_cat_query *q, struct tw_libraries *io, str
 static enum tw_status read_images(struct tw_db *db, const char *project_id, struct tw_arena *a,
         struct tw_libraries *io, struct tw_err *err)
 {
-	const char *list = tw_cat_ids(db, io->builds, io->n, a);
+	const char *list = tw_cat_texts(db, io->builds, io->n, a);
 	struct tw_cat_query q;
 	enum tw_status st;
 
@@ -245,7 +245,7 @@ static enum tw_status read_images(struct tw_db *db, const char *project_id, stru
 		io->images[i] = "";
 	st = tw_cat_query(&q, db, err, /* primary key */
 	        "SELECT build_id, map_sha256 FROM build WHERE project_id=?1 AND"
-	        " build_id" TW_CAT_AMONG_IDS("?2"),
+	        " build_id" TW_CAT_AMONG_TEXTS("?2"),
 	        "tt", project_id, list);
 	while (st == TW_OK && tw_cat_row(&q))
 		if (!set_image(&q, io, a))

@@ -157,7 +157,7 @@ enum tw_status tw_catalogue_jobs_renew(struct tw_catalogue *c, const struct tw_j
 
 /* primary key */
 #define HELD(table, id)                                                                            \
-	"SELECT " id " FROM " table " WHERE project_id=?1 AND " id TW_CAT_AMONG_IDS(               \
+	"SELECT " id " FROM " table " WHERE project_id=?1 AND " id TW_CAT_AMONG_TEXTS(             \
 	        "?2") " AND claimed=1 AND owner=?3 AND attempts=?4 AND due_ms>?5" TW_EITHER("",    \
 	        "+" TW_CAT_DATABASE_MS)
 
@@ -197,7 +197,7 @@ enum tw_status tw_catalogue_jobs_held(struct tw_catalogue *c, const struct tw_jo
 
 		for (size_t i = 0; i < n; i++)
 			of[i] = jobs[i]->trace_id;
-		ids = tw_cat_ids(db, of, n, a);
+		ids = tw_cat_texts(db, of, n, a);
 		st = ids ? read_held(db, jobs, n, ids, now + for_ms, ret, err) : tw_oom(err);
 		tw_cat_done(c, db);
 	}
@@ -410,14 +410,14 @@ static enum tw_status release(struct tw_db *db, const char *owner, struct tw_err
 enum tw_status tw_catalogue_jobs_release_except(struct tw_catalogue *c, enum tw_queue queue,
         const char *owner, const char *const *held, size_t n, struct tw_err *err)
 {
-#define RELEASE_OTHERS(table, id) RELEASE(table, id) " AND NOT " id TW_CAT_AMONG_IDS("?2")
+#define RELEASE_OTHERS(table, id) RELEASE(table, id) " AND NOT " id TW_CAT_AMONG_TEXTS("?2")
 	struct tw_arena *a = tw_arena_new(KEEP_ARENA);
 	struct tw_db *w = NULL;
 	const char *ids;
 	enum tw_status st = a ? tw_cat_begin(c, TW_SUBJECT_NONE, "", &w, err) : tw_oom(err);
 
 	if (st == TW_OK) {
-		ids = tw_cat_ids(w, held, n, a);
+		ids = tw_cat_texts(w, held, n, a);
 		st = !ids ? tw_oom(err)
 		          : tw_cat_exec(w, NULL, err, /* claimed jobs: few */
 		                    TW_OF_QUEUE(queue, RELEASE_OTHERS), "tt", owner, ids);

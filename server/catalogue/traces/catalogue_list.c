@@ -362,8 +362,8 @@ static enum tw_status bind_where(struct tw_cat_query *q, struct tw_db *db, const
 	return st;
 }
 
-/* *ret_ids: if few match, their ids for TW_CAT_AMONG_IDS, so that the page is read without another
- * search; otherwise NULL. */
+/* *ret_ids: if few match, their ids for TW_CAT_AMONG_TEXTS, so that the page is read without
+ * another search; otherwise NULL. */
 static enum tw_status count_all(struct tw_db *db, const char *project_id, const struct where *w,
         uint64_t *ret, const char **ret_ids, struct tw_err *err)
 {
@@ -452,7 +452,7 @@ static enum tw_status read_page(struct tw_db *db, const char *project_id,
 	if (ids) {
 		tw_buf_clear(&w->sql);
 		w->n = 0;
-		st = and_value(w, "trace_id" TW_CAT_AMONG_IDS("?"), ids, 0, err);
+		st = and_value(w, "trace_id" TW_CAT_AMONG_TEXTS("?"), ids, 0, err);
 	}
 	if (st == TW_OK && f->cursor && f->cursor[0])
 		st = add_cursor(w, f, column, err);

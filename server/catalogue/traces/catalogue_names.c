@@ -42,13 +42,13 @@ static enum tw_status read_all(struct tw_db *db, const char *project_id, const c
         size_t n, struct tw_arena *a, struct counted **ret, size_t *ret_n, struct tw_err *err)
 {
 	struct counted *all = tw_arena_zalloc(a, n, sizeof *all);
-	const char *list = tw_cat_ids(db, ids, n, a);
+	const char *list = tw_cat_texts(db, ids, n, a);
 	struct tw_cat_query q;
 	enum tw_status st = all && list ? tw_cat_query(&q, db, err, /* primary key */
 	                                          "SELECT trace_id, build_id, named, names_ids,"
 	                                          " names_resolved, names_slices,"
 	                                          " names_resolved_slices FROM trace WHERE"
-	                                          " project_id=?1 AND trace_id" TW_CAT_AMONG_IDS(
+	                                          " project_id=?1 AND trace_id" TW_CAT_AMONG_TEXTS(
 	                                                  "?2") " ORDER BY"
 	                                                        " trace_id" TW_CAT_FOR_UPDATE,
 	                                          "tt", project_id, list)

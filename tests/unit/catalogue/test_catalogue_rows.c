@@ -177,7 +177,7 @@ static void test_list_is_parsed_once(void **state)
 	db = catalogue_connect(dir);
 	assert_int_equal(tw_cat_query(&q, db, NULL,
 	                         "EXPLAIN SELECT pack FROM rollup_post WHERE cell_id" TW_CAT_AMONG(
-	                                 "?1") " AND project_id" TW_CAT_AMONG_IDS("?2"),
+	                                 "?1") " AND project_id" TW_CAT_AMONG_TEXTS("?2"),
 	                         "tt", "{7,8}", "{a,b}"),
 	        TW_OK);
 	while (tw_cat_row(&q)) {
