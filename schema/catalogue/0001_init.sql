@@ -328,6 +328,7 @@ CREATE INDEX trace_by_end ON trace(project_id, state, created_ms, trace_id) WHER
 CREATE INDEX trace_pinned ON trace(project_id, created_ms, trace_id) WHERE pinned = 1;
 CREATE INDEX trace_by_session ON trace(project_id, session_id) WHERE session_id <> '';
 CREATE INDEX trace_by_id ON trace(trace_id); -- at startup only the file's name is known
+CREATE INDEX trace_with_title ON trace(project_id, title) WHERE title <> '';
 CREATE INDEX trace_by_mapping ON trace(project_id, mapping_id) WHERE mapping_id <> '';
 CREATE INDEX trace_with_upload ON trace(project_id, created_ms, trace_id) WHERE has_upload=1;
 CREATE INDEX trace_of_anr ON trace(project_id, anr, created_ms, trace_id) WHERE anr<>'';
@@ -343,8 +344,6 @@ CREATE INDEX trace_decoded ON trace(project_id, ready_ms, trace_id) WHERE state=
 --postgres 	process text_bloom_ops(n_distinct_per_range=40),
 --postgres 	scenario text_bloom_ops(n_distinct_per_range=40),
 --postgres 	(CASE WHEN version_code<>'' AND trim(version_code,'0123456789')='' AND length(version_code)<19 THEN CAST(version_code AS BIGINT) END) int8_minmax_ops) WITH (pages_per_range=64);
---postgres -- estimates the rows that match a search for words; the same expression as HAS_WORD of catalogue_list.c
---postgres CREATE STATISTICS trace_words ON (lower(title||' '||app||' '||version_name||' '||device||' '||scenario||' '||build_id||' '||process||' '||trace_id)) FROM trace;
 
 -- Traces that wait for a stage of derived data: trace_stage_STAGE.  Findings: all counted traces (only
 -- they have rollup cells), by the version of the rules.  SQLite has an index for each stage.
@@ -387,6 +386,35 @@ CREATE INDEX trace_without_findings ON trace(project_id) WHERE state = 2 AND rol
 --postgres CREATE TRIGGER trace_stage_update AFTER UPDATE OF {columns} ON trace
 --postgres 	FOR EACH ROW WHEN (OLD.state=2 OR NEW.state=2) EXECUTE FUNCTION trace_stage_change();
 --postgres CREATE TRIGGER trace_stage_delete AFTER DELETE ON trace FOR EACH ROW WHEN (OLD.state=2) EXECUTE FUNCTION trace_stage_change();
+
+-- Distinct values of the columns of trace that a search for words reads, so that it compares few texts:
+-- a word's traces are then found by equality.  Triggers add values; those whose traces were deleted remain.
+CREATE TABLE trace_value ( -- not copied
+	project_id TEXT NOT NULL,
+	field INTEGER NOT NULL, -- 0 app, 1 version_name, 2 device, 3 scenario, 4 build_id, 5 process
+	value TEXT NOT NULL,
+	PRIMARY KEY (project_id, field, value)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER trace_value_insert AFTER INSERT ON trace BEGIN -- sqlite
+	INSERT OR IGNORE INTO trace_value VALUES -- sqlite
+		(NEW.project_id, 0, NEW.app), -- sqlite
+		(NEW.project_id, 1, NEW.version_name), -- sqlite
+		(NEW.project_id, 2, NEW.device), -- sqlite
+		(NEW.project_id, 3, NEW.scenario), -- sqlite
+		(NEW.project_id, 4, NEW.build_id), -- sqlite
+		(NEW.project_id, 5, NEW.process); -- sqlite
+END; -- sqlite
+--postgres CREATE FUNCTION trace_value_add() RETURNS trigger LANGUAGE plpgsql AS $f$ BEGIN
+--postgres 	INSERT INTO trace_value VALUES
+--postgres 		(NEW.project_id, 0, NEW.app),
+--postgres 		(NEW.project_id, 1, NEW.version_name),
+--postgres 		(NEW.project_id, 2, NEW.device),
+--postgres 		(NEW.project_id, 3, NEW.scenario),
+--postgres 		(NEW.project_id, 4, NEW.build_id),
+--postgres 		(NEW.project_id, 5, NEW.process) ON CONFLICT DO NOTHING;
+--postgres 	RETURN NULL;
+--postgres END $f$;
+--postgres CREATE TRIGGER trace_value_insert AFTER INSERT ON trace FOR EACH ROW EXECUTE FUNCTION trace_value_add();
 
 -- Changes of counters that every upload or deletion changes, until they are added to the counter's
 -- row (catalogue_shared.c).  Readers add them to the row's number.  SQLite, which has one writer,

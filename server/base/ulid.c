@@ -1,6 +1,5 @@
 #include "server/base/ulid.h"
 
-#include <ctype.h>
 #include <pthread.h>
 #include <sodium.h>
 #include <string.h>
@@ -55,15 +54,6 @@ bool tw_ulid_valid(const char *id)
 		if (!strchr(alphabet, *p))
 			return false;
 	return true;
-}
-
-bool tw_ulid_may_contain(const char *text)
-{
-	const char *p = text;
-
-	while (*p && strchr(alphabet, toupper((unsigned char)*p)))
-		p++;
-	return *p == '\0' && p - text < TW_ID_BYTES;
 }
 
 void tw_ulid_first(int64_t ms, char ret[TW_ID_BYTES])

@@ -16,8 +16,6 @@ enum { TW_ID_BYTES = 27 }; /* 26 characters and NUL */
 
 void tw_ulid_new(int64_t now_ms, char ret[TW_ID_BYTES]);
 bool tw_ulid_valid(const char *id);
-/* Whether an id may contain the text, ignoring case. */
-bool tw_ulid_may_contain(const char *text);
 /* When it was made, Unix time.  The id must be valid. */
 int64_t tw_ulid_ms(const char *id);
 /* The first id of that millisecond: ids made before it sort before it. */

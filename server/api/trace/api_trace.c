@@ -13,7 +13,7 @@ static const char *const sorts[] = {"created", "duration", "slices", "bytes", NU
 
 /* one per kind of filters.def */
 #define PARAM_TEXT(name, about)   TW_PARAM_TEXT(name, 0, about)
-#define PARAM_PART(name, about)   TW_PARAM_TEXT(name, 0, about)
+#define PARAM_WORDS(name, about)  TW_PARAM_TEXT(name, 0, about)
 #define PARAM_TAG(name, about)    TW_PARAM_TEXT(name, 0, about)
 #define PARAM_NUMBER(name, about) TW_PARAM_OPTIONAL_NUMBER(name, 0, INT64_MAX, about)
 #define PARAM_STATE(name, about)  TW_PARAM_OPTIONAL_ENUM(name, tw_trace_state_names, about)

@@ -69,11 +69,11 @@ enum tw_status tw_catalogue_project_ids(struct tw_catalogue *c, const char *proj
 }
 
 /* Traces and builds are deleted with their files, their own rows by foreign keys; deliveries with
- * their attempts. */
+ * their attempts, and resumable uploads with their pieces. */
 static bool is_deleted_apart(const struct tw_table *t)
 {
-	static const char *const names[] = {
-	        "project", "audit", "trace", "part", "build", "mapping_job", "outbox"};
+	static const char *const names[] = {"project", "audit", "trace", "part", "small_file",
+	        "build", "mapping_job", "outbox", "resumable", "resumable_piece"};
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (strcmp(t->name, names[i]) == 0)
@@ -129,7 +129,7 @@ enum tw_status tw_catalogue_project_rows_delete(
 	}
 	/* rows that refer to others come after these; uploads wait for the transaction, so the rest
 	 * of the tables follows in the next one */
-	for (unsigned i = tw_tables_n; st == TW_OK && n < ROWS_AT_ONCE && i-- > 0;) {
+	for (unsigned i = tw_tables_all_n; st == TW_OK && n < ROWS_AT_ONCE && i-- > 0;) {
 		deleted = 0;
 		if (is_of_projects(&tw_tables[i]) && !is_deleted_apart(&tw_tables[i]))
 			st = delete_rows(w, &tw_tables[i], project_id, &deleted, err);

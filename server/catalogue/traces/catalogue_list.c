@@ -10,6 +10,7 @@
 
 #include "decoder/base/buf.h"
 #include "decoder/base/hash.h"
+#include "decoder/base/list.h"
 #include "decoder/base/order.h"
 #include "server/base/text/json.h"
 #include "server/base/ulid.h"
@@ -23,7 +24,8 @@ enum {
 	FACETS_MAX = 200,
 	FILTER_TAGS = 8,
 	FILTER_WORDS = 8,
-	BINDS_MAX = 80
+	VALUES_MAX = 300, /* one less than in values_sql */
+	BINDS_MAX = 144
 };
 
 static const char *const sort_columns[] = {
@@ -49,15 +51,10 @@ static const char *const sorted_columns[] = {
 
 /* LIKE in PostgreSQL, which estimates its matches from a sample of the column.  For strpos() it
  * assumes that every third row matches, and chooses a bad plan. */
-#define CONTAINS(text) " ~~ ('%'||regexp_replace(" text ",'([\\\\%_])','\\\\\\1','g')||'%')"
+#define PATTERN(text)  "('%'||regexp_replace(" text ",'([\\\\%_])','\\\\\\1','g')||'%')"
+#define CONTAINS(text) " ~~ " PATTERN(text)
 
-/* A word occurs in a trace.  PostgreSQL has statistics of this expression (trace_words). */
-#define HAS_WORD(and_id)                                                                           \
-	TW_EITHER("has_word(?,title,app,version_name,device,scenario,build_id,process" and_id ")", \
-	        "lower(title||' '||app||' '||version_name||' '||device||' '||scenario||' '||"      \
-	        "build_id||' '||process||' '||trace_id)" CONTAINS("lower(?::text COLLATE \"C\")"))
-
-enum kind { TEXT, NUMBER, STATE, FLAG, PART, TAG, LABEL };
+enum kind { TEXT, NUMBER, STATE, FLAG, WORDS, TAG, LABEL };
 
 static const struct {
 	const char *name;
@@ -91,6 +88,8 @@ enum tw_status tw_trace_filter_add(
 
 /* WHERE clauses and the values that they bind, in order. */
 struct where {
+	struct tw_db *db;
+	const char *project_id;
 	struct tw_arena *arena;
 	struct tw_buf sql;
 	struct {
@@ -176,33 +175,106 @@ static enum tw_status and_tags(
 	return st;
 }
 
-TW_ORDER_BY(longer_first, struct tw_str, TW_FALLING(len))
+/* --- words --- */
 
-/* Every word of the text occurs somewhere.  Long words are searched for first: they occur in fewer
- * traces, and the others are not searched for in the rest.  Most words cannot be part of an id. */
-static enum tw_status and_part(
-        struct where *w, const char *sql, const char *text, struct tw_err *err)
+/* A word is first searched for in the distinct values of each column, which are few.  Its traces
+ * are those with one of the values found, so a word that occurs in none reads no trace.  If it
+ * occurs in more than VALUES_MAX values of a column, the column itself is compared. */
+#define HAS_WORD(text, word)                                                                       \
+	TW_EITHER("has_word(" word "," text ")", text " ~~* " PATTERN(word "::text"))
+#define VALUES(place, value, from)                                                                 \
+	"SELECT " place ", value FROM (SELECT " value " AS value FROM " from                       \
+	" LIMIT 301) AS of_" place
+#define OF_FIELD(place)                                                                            \
+	VALUES(place, "value",                                                                     \
+	        "trace_value WHERE project_id=?1 AND field=" place                                 \
+	        " AND " HAS_WORD("value", "?2"))                                                   \
+	" UNION ALL "
+static const char values_sql[] = /* primary keys, trace_with_title */
+        OF_FIELD("0") OF_FIELD("1") OF_FIELD("2") OF_FIELD("3") OF_FIELD("4") OF_FIELD("5") VALUES(
+                "6", "title",
+                "trace WHERE project_id=?1 AND title<>'' AND " HAS_WORD(
+                        "title", "?2")) " UNION ALL " VALUES("7", "trace_id",
+                "trace WHERE project_id=?1 AND trace_id>=upper(?2) AND trace_id<upper(?2)||'~'");
+
+/* Where a word may occur, numbered as in values_sql.  Without +, SQLite would read all matches by
+ * the column's index and sort them for a page. */
+#define PLACE(column)                                                                              \
+	{                                                                                          \
+		TW_EITHER("+", "") column TW_CAT_AMONG_TEXTS("?"), HAS_WORD(column, "?")           \
+	}
+static const struct {
+	const char *among, *has; /* conditions: one of a list of values; the word */
+} places[] = {PLACE("app"), PLACE("version_name"), PLACE("device"), PLACE("scenario"),
+        PLACE("build_id"), PLACE("process"),
+        {"title<>'' AND title" TW_CAT_AMONG_TEXTS("?"), HAS_WORD("title", "?")},
+        {TW_EITHER("+", "") "trace_id" TW_CAT_AMONG_TEXTS("?"), "trace_id LIKE ?||'%'"}};
+enum { PLACES = sizeof places / sizeof *places };
+
+struct values {
+	const char **list;
+	size_t n;
+	uint32_t cap;
+};
+
+static enum tw_status read_values(
+        const struct where *w, const char *word, struct values found[PLACES], struct tw_err *err)
 {
-	struct tw_str words[FILTER_WORDS], rest = tw_str_of(text);
+	struct tw_cat_query q;
+	enum tw_status st = tw_cat_query(&q, w->db, err, values_sql, "tt", w->project_id, word);
+
+	if (st != TW_OK)
+		return st;
+	while (st == TW_OK && tw_cat_row(&q)) {
+		struct values *v = &found[tw_cat_int(&q, 0)];
+
+		if (!TW_GROW(w->arena, v->list, v->n, v->cap) ||
+		        !(v->list[v->n] = tw_cat_text(&q, 1, w->arena)))
+			st = tw_oom(err);
+		else
+			v->n++;
+	}
+	return tw_cat_close_after(&q, st, err);
+}
+
+static enum tw_status and_word(struct where *w, const char *word, struct tw_err *err)
+{
+	struct values found[PLACES] = {{NULL, 0, 0}};
+	enum tw_status st = word ? read_values(w, word, found, err) : tw_oom(err);
+	bool any = false;
+
+	for (int i = 0; st == TW_OK && i < PLACES; i++) {
+		const struct values *v = &found[i];
+		const bool few = v->n <= VALUES_MAX;
+
+		if (v->n == 0)
+			continue;
+		if (w->n == BINDS_MAX)
+			return too_many(w, err);
+		(void)tw_buf_printf(&w->sql, "%s%s", any ? " OR " : " AND (",
+		        few ? places[i].among : places[i].has);
+		w->binds[w->n].text = few ? tw_cat_texts(w->db, v->list, v->n, w->arena) : word;
+		st = w->binds[w->n++].text ? TW_OK : tw_oom(err);
+		any = true;
+	}
+	(void)tw_buf_printf(&w->sql, any ? ")" : " AND 1=0");
+	return st;
+}
+
+/* Every word of the text occurs somewhere. */
+static enum tw_status and_words(struct where *w, const char *text, struct tw_err *err)
+{
+	struct tw_str rest = tw_str_of(text);
 	enum tw_status st = TW_OK;
-	size_t n = 0;
 
-	while (rest.len) {
-		struct tw_str word = tw_str_split(&rest, ' ');
+	for (int n = 0; st == TW_OK && rest.len;) {
+		const struct tw_str word = tw_str_split(&rest, ' ');
 
-		if (word.len && n == FILTER_WORDS)
+		if (word.len && n++ == FILTER_WORDS)
 			return tw_fail(
 			        err, TW_BAD_REQUEST, "q has more than %d words", FILTER_WORDS);
 		if (word.len)
-			words[n++] = word;
-	}
-	TW_SORT(words, n, longer_first);
-	for (size_t i = 0; st == TW_OK && i < n; i++) {
-		const char *word = tw_arena_str(w->arena, words[i]);
-
-		if (!word)
-			return tw_oom(err);
-		st = and_value(w, tw_ulid_may_contain(word) ? sql : HAS_WORD(""), word, 0, err);
+			st = and_word(w, tw_arena_str(w->arena, word), err);
 	}
 	return st;
 }
@@ -323,8 +395,8 @@ static enum tw_status and_filter(
 		return and_state(w, sql, value, err);
 	case FLAG:
 		return and_flag(w, name, sql, value, err);
-	case PART:
-		return and_part(w, sql, value, err);
+	case WORDS:
+		return and_words(w, value, err);
 	case TAG:
 		return and_tags(w, sql, value, err);
 	case LABEL:
@@ -487,7 +559,7 @@ static enum tw_status list(struct tw_db *db, const char *project_id,
         const struct tw_trace_filter *f, struct tw_arena *a, struct page *p, uint64_t *ret_total,
         struct tw_err *err)
 {
-	struct where w = {.arena = a};
+	struct where w = {.db = db, .project_id = project_id, .arena = a};
 	const char *ids = NULL;
 	enum tw_status st;
 

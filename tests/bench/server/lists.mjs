@@ -151,7 +151,7 @@ async function busyMs(servers) {
 
 /* [name, address, member with the rows, how its pages are named, by whom if not by an admin of the project]. */
 const listsOf = (hook) => [
-	['traces', '/api/v1/traces', 'traces'], ['inbox', '/api/v1/inbox', 'items'], ['inbox, all', '/api/v1/inbox?state=all', 'items'], ['regressions', '/api/v1/regressions', 'regressions'],
+	['traces', '/api/v1/traces', 'traces'], ['traces, words', '/api/v1/traces?q=shop+device+77', 'traces'], ['traces, none', '/api/v1/traces?q=nothing', 'traces'], ['inbox', '/api/v1/inbox', 'items'], ['inbox, all', '/api/v1/inbox?state=all', 'items'], ['regressions', '/api/v1/regressions', 'regressions'],
 	['ANR groups', `/api/v1/anr/groups?since=${SINCE}`, 'groups', 'offset'], ['ANR locks', `/api/v1/fleet/locks?since=${SINCE}`, 'locks', 'offset'],
 	['fleet methods', `/api/v1/fleet/methods?since=${SINCE}`, 'methods', 'offset'], ['search', '/api/v1/search?q=com.shop', 'methods'],
 	['builds', '/api/v1/builds', 'builds'], ['keys', '/api/v1/keys', 'keys'], ['members', '/api/v1/members', 'members'], ['projects', '/api/v1/projects', 'projects', 'cursor', 'server'],

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <ctype.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include "server/api/api.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue.h"
+#include "server/catalogue/storage/catalogue_files.h"
 #include "server/catalogue/traces/catalogue_annotation.h"
 #include "server/catalogue/traces/catalogue_commit_upload.h"
 #include "server/catalogue/traces/catalogue_job.h"
@@ -217,6 +219,8 @@ static void test_each_filter(void **state)
 	        {"q=x\\_1", ""},
 	        {"q=\xC3\x84", "4"},
 	        {"q=pixel&abi=armeabi-v7a", ""},
+	        {"q=9 pixel a 9", "1"},
+	        {"q=pixel nothing", ""},
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -374,6 +378,88 @@ static void test_many(void **state)
 	assert_int_equal(counted, MANY);
 }
 
+/* Sets a title, which is searched, too. */
+static void set_title(struct store *s, int k, const char *title)
+{
+	const struct tw_trace_edit m = {.title = title};
+
+	assert_int_equal(
+	        tw_catalogue_trace_edit(s->c, s->caller.project_id, s->ids[k], &m, NULL), TW_OK);
+}
+
+/* Titles change, ids are found by their beginning, and a value that no trace has any more finds
+ * none. */
+static void test_words(void **state)
+{
+	struct store *s = *state;
+	struct tw_blob_list unused;
+	char query[64], id[TW_ID_BYTES];
+	struct tw_trace_meta meta = tw_upload_meta_none();
+
+	set_title(s, 2, "Slow \"start\", {1,2} \\ A");
+	lets_through(s, "q=slow a", "2");
+	lets_through(s, "q=\"START\", {1,2}", "2");
+	lets_through(s, "q=x_1 slow", "2");
+	set_title(s, 2, "");
+	set_title(s, 5, "Slow");
+	lets_through(s, "q=slow", "5");
+	for (int k = 0; k < MADE; k++) {
+		char one[8];
+
+		(void)snprintf(query, sizeof query, "q=%s", s->ids[k]);
+		(void)snprintf(one, sizeof one, "%d", k);
+		lets_through(s, query, one);
+		for (char *c = query; *c; c++)
+			*c = (char)tolower((unsigned char)*c);
+		lets_through(s, query, one);
+	}
+	(void)snprintf(query, sizeof query, "q=%.3s a", s->ids[0]);
+	lets_through(s, query, "0 1 2 3 4 5");
+	(void)snprintf(query, sizeof query, "q=%s", s->ids[0] + 10);
+	lets_through(s, query, "");
+	meta.device = "Gone";
+	add(s, &meta, id);
+	assert_int_equal(
+	        tw_catalogue_trace_delete(s->c, s->caller.project_id, id, s->arena, &unused, NULL),
+	        TW_OK);
+	lets_through(s, "q=gone", "");
+}
+
+/* A word in more values than are looked up, and in some. */
+static void test_words_in_many(void **state)
+{
+	enum { MANY = 320 };
+	struct tw_trace_meta meta = tw_upload_meta_none();
+	struct store *s = *state;
+	struct tw_trace_filter f;
+	struct tw_trace_row *rows;
+	const char *cursor;
+	char id[TW_ID_BYTES], device[32];
+	uint64_t total;
+	size_t n;
+
+	meta.device = device;
+	for (int i = 0; i < 2 * MANY; i++) {
+		(void)snprintf(device, sizeof device, "Each%%%d", i / 2);
+		add(s, &meta, id);
+	}
+	for (int sort = TW_SORT_CREATED; sort <= TW_SORT_BYTES; sort++) {
+		assert_int_equal(filter_of(s, "q=each% h%2", &f, NULL), TW_OK);
+		f.sort = (enum tw_trace_sort)sort;
+		assert_int_equal(tw_catalogue_traces(s->c, s->caller.project_id, &f, s->arena,
+		                         &rows, &n, &cursor, &total, NULL),
+		        TW_OK);
+		assert_int_equal(total, 2 * (1 + 10 + 100)); /* 2, 20 to 29, 200 to 299 */
+		assert_int_equal(filter_of(s, "q=each%", &f, NULL), TW_OK);
+		f.sort = (enum tw_trace_sort)sort;
+		assert_int_equal(tw_catalogue_traces(s->c, s->caller.project_id, &f, s->arena,
+		                         &rows, &n, &cursor, &total, NULL),
+		        TW_OK);
+		assert_int_equal(total, 2 * MANY);
+		assert_int_equal(n, f.limit);
+	}
+}
+
 static const struct tw_param *const *list_params(void)
 {
 	size_t n;
@@ -416,6 +502,8 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_facets),
         cmocka_unit_test(test_states),
         cmocka_unit_test(test_many),
+        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_words_in_many),
         cmocka_unit_test(test_declared),
 };
 

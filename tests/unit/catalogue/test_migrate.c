@@ -68,9 +68,10 @@ static const char *as_listed(void)
 
 /* What engines have for themselves is not copied: see schema/catalogue.  Nor are uploads
  * in pieces, which are begun again, as those in the folder are, and sign-ins that are over in
- * minutes. */
+ * minutes, and the values that triggers collect from traces. */
 #define NOT_COPIED                                                                                 \
-	"('file_drop','resumable','resumable_piece','signin_try','signin_used','small_file')"
+	"('file_drop','resumable','resumable_piece','signin_try','signin_used','small_file',"      \
+	"'trace_value')"
 static const char of_schema[] =
         TW_EITHER("SELECT group_concat(line, char(10))||char(10) FROM (SELECT m.name||'.'||p.name||"
                   "CASE p.type WHEN 'INTEGER' THEN ':i' WHEN 'BLOB' THEN ':b' ELSE '' END||"

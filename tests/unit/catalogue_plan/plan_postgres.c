@@ -120,7 +120,7 @@ static const struct {
 	const char *part, *why;
 } growing[] = {
         {"AND started_ms>0 AND started_ms<? LIMIT", "times of devices' clocks, seldom used"},
-        {"lower(title||", "a search for words reads all rows"},
+        {"FROM trace_value WHERE", "a search for words: distinct values, and people set titles"},
         {"labels ~~", "a label is searched for in all rows"},
         {"FROM trace_tag WHERE project_id=? GROUP BY", "people set tags"},
         {"rollup_method_by_name WHERE project_id=? ORDER BY name",
