@@ -798,6 +798,15 @@ static void list_children(struct tw_tree_builder *b, struct family *of)
 	b->nodes[0].total_ns = tw_sum_ns(b->nodes[0].total_ns, roots_ns);
 }
 
+/* Space made ahead counts as memory in use. */
+static void shrink_nodes(struct tw_tree_builder *b)
+{
+	if (resize((void **)&b->nodes, b->n, sizeof *b->nodes) &&
+	        resize((void **)&b->cpu_plus_1, b->n, sizeof *b->cpu_plus_1) &&
+	        resize((void **)&b->count_high, b->n, sizeof *b->count_high))
+		b->cap = b->n;
+}
+
 enum tw_status tw_tree_builder_link(struct tw_tree_builder *b)
 {
 	struct family *of;
@@ -806,6 +815,7 @@ enum tw_status tw_tree_builder_link(struct tw_tree_builder *b)
 		return b->status;
 	if (b->cap_slots > FIRST_SLOTS && !shrink_hash(b))
 		return b->status = TW_NOMEM;
+	shrink_nodes(b);
 	of = tw_mem_zalloc(b->n, sizeof *of);
 	b->children = tw_mem_alloc(b->n, sizeof *b->children);
 	if (of && b->children) {

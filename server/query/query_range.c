@@ -48,6 +48,7 @@ struct lane {
 	const struct tw_chunk_row *rows; /* NULL: the tree is read as stored */
 	uint32_t n;                      /* chunks; for a stored tree, only orders the work */
 	bool outside;                    /* the parts build the tree of what is outside */
+	uint64_t calls;                  /* of the complete thread */
 	uint64_t nodes;                  /* the tree has hardly more; 0: few or unknown */
 	uint32_t first_part, n_parts;
 	_Atomic uint32_t left; /* parts that are not done */
@@ -269,19 +270,23 @@ static uint64_t calls_within(const struct tw_selection *sel, const struct tw_chu
 	                                    (double)(c->end_ns - c->start_ns));
 }
 
-/* A tree has at most one node per call in the range, and hardly more than the thread's stored
- * tree.  The trees of the lane's other parts are merged into the first part's.  If the space is
- * refused, the tree grows as it is built, as it may be much smaller. */
+/* A tree has at most one node per call in the range, hardly more than the thread's stored tree, and
+ * for a few of the thread's calls seldom more than twice their share of it.  The trees of the
+ * lane's other parts are merged into the first part's.  If the space is refused, the tree grows as
+ * it is built, as it may be much smaller. */
 static void reserve_nodes(const struct scan *s, const struct part *p)
 {
 	const struct lane *l = p->lane;
 	const uint32_t end = p->first == 0 ? l->n : p->end;
 	uint64_t calls = 1;
+	double nodes = (double)l->nodes;
 
 	for (uint32_t i = p->first; i < end; i++)
 		calls += l->outside ? l->rows[i].info.slices
 		                    : calls_within(s->query->sel, &l->rows[i].info);
-	(void)tw_tree_builder_reserve(p->tree, calls < l->nodes ? calls : l->nodes);
+	if (2 * calls < l->calls)
+		nodes *= 2 * (double)calls / (double)l->calls;
+	(void)tw_tree_builder_reserve(p->tree, (double)calls < nodes ? calls : (uint64_t)nodes);
 }
 
 static enum tw_status scan_part(struct worker *h, struct part *p, struct tw_err *err)
@@ -537,6 +542,7 @@ static enum tw_status open_lanes(struct scan *s, uint64_t *ret_chunks, struct tw
 			continue;
 		*l = (struct lane){.thread_id = t[i].thread_id,
 		        .n = (uint32_t)(t[i].slices / TW_CHUNK_SLICES) + 1,
+		        .calls = t[i].slices,
 		        .running =
 		                t[i].thread_id < s->n_running ? &s->running[t[i].thread_id] : NULL};
 		if (sel->ranged && !(complete && contains(sel, &t[i])))

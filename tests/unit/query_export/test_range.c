@@ -298,6 +298,61 @@ static void test_small_tree_in_little_memory(void **state)
 	close_world(&w);
 }
 
+static int64_t most_used;
+
+static bool note_use(struct tw_mem_account *a, int64_t used)
+{
+	(void)a;
+	most_used = used > most_used ? used : most_used;
+	return true;
+}
+
+/* Space that was made ahead is returned when the tree is complete. */
+static void test_space_made_ahead(void **state)
+{
+	struct tw_mem_account account = {.more = note_use};
+	const struct tw_slice s = {.dur_ns = 5, .method = 1, .cpu_ns = 3};
+	struct tw_tree_builder *b;
+
+	(void)state;
+	(void)tw_mem_count_for(&account);
+	b = tw_tree_builder_new(UINT32_MAX);
+	assert_true(tw_tree_builder_reserve(b, 1 << 17));
+	assert_int_equal(tw_tree_builder_add(b, &s, 1), TW_OK);
+	assert_in_range(account.used, 1 << 22, 1 << 23);
+	assert_int_equal(tw_tree_builder_link(b), TW_OK);
+	assert_in_range(account.used, 1, 1 << 17);
+	assert_int_equal(tw_tree_builder_linked(b, 1).total_ns, 5);
+	tw_tree_builder_free(b);
+	assert_int_equal(account.used, 0);
+	(void)tw_mem_count_for(NULL);
+}
+
+/* The space made for the trees of a fifth of the calls is less than for all. */
+static void test_little_memory_of_few_calls(void **state)
+{
+	const struct tw_flame_query q = {.max_nodes = 10};
+	struct tw_mem_account account = {.more = note_use};
+	struct tw_selection sel = {.all_threads = true, .ranged = true};
+	const struct tw_thread_info *t;
+	struct tw_flame graph;
+	struct world w;
+	uint32_t n;
+
+	(void)state;
+	open_world(&w, REPEATED, 1000000);
+	t = tw_trace_file_threads(w.f.file, &n);
+	sel.from_ns = t[0].start_ns + (t[0].end_ns - t[0].start_ns) / 10 * 6;
+	sel.to_ns = t[0].start_ns + (t[0].end_ns - t[0].start_ns) / 10 * 8;
+	tw_parallel_set_cores(1);
+	most_used = 0;
+	(void)tw_mem_count_for(&account);
+	assert_int_equal(tw_query_graph(w.f.file, &sel, &q, NULL, w.arena, &graph, NULL), TW_OK);
+	(void)tw_mem_count_for(NULL);
+	assert_in_range(most_used, 4000000, 8000000); /* 8.6 MB for a node per call */
+	close_world(&w);
+}
+
 static void check_same_graph(const struct tw_flame *got, const struct tw_flame *want)
 {
 	assert_int_equal(got->n, want->n);
@@ -986,6 +1041,8 @@ static void test_crew(void **state)
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain),
         cmocka_unit_test(test_small_tree_in_little_memory),
+        cmocka_unit_test(test_little_memory_of_few_calls),
+        cmocka_unit_test(test_space_made_ahead),
         cmocka_unit_test(test_many_edges),
         cmocka_unit_test(test_whole),
         cmocka_unit_test(test_stored),
