@@ -2,14 +2,14 @@
 // change what is merged; a sandwich shows callers and callees of one method.
 import { useMemo, useRef } from 'preact/hooks';
 import { api, Refusal } from '../../api/api';
-import { count, percent, splitName } from '../../i18n/format';
-import { above, boxesOf, childrenOf, narrow, parsePlace, placeOf, placeText, type Place } from '../graph/flamelayout';
-import { labelOf } from '../graph/flamepaint';
+import { count, splitName } from '../../i18n/format';
+import { above, boxesOf, narrow, parsePlace, placeOf, placeText, type Place } from '../graph/flamelayout';
+import { Children } from '../graph/children';
 import { SaveGraph } from '../graph/flamesave';
 import { Graph } from '../graph/graph';
-import { metricOf, nodesOf, numbers, type Answer, type Metric } from '../graph/graphparts';
-import { afresh, useMore, useTable } from '../../ui/panelstate';
-import { Busy, Choice, Failure, MethodName, Panel, Pending, useLoad, useWidth } from '../../ui/parts';
+import { metricOf, nodesOf, type Answer, type Metric } from '../graph/graphparts';
+import { afresh, useTable } from '../../ui/panelstate';
+import { Busy, Choice, Failure, Panel, Pending, useLoad, useWidth } from '../../ui/parts';
 import { number, set, text } from '../../ui/route';
 import { matching } from '../../ui/matching';
 import { FlameLegend } from '../parts/legend';
@@ -19,7 +19,6 @@ import type { Words } from '../../api/source';
 import { tr } from '../../i18n/strings/trace';
 import { TreeGrid } from './treegrid';
 
-const LISTED = 50;
 const FOUND_MAX = 1000; // methods scanned for the longest-running match
 
 interface Props {
@@ -49,31 +48,6 @@ function Crumbs({ at, names, go }: { at: Place; names: string[]; go: (p: Place) 
 					onClick={() => go({ path: path.slice(0, first + i + 1), skip: 0 })}>{splitName(names[m] ?? '')[1]}</button>))}
 			{skip > 0 && <span>{tr('without its {skip} heaviest', { skip: count(skip) })}</span>}
 		</nav>
-	);
-}
-
-/** The root's children as a table, with more details than the canvas. */
-function Children({ a, name, metric, words, open, callers = false }: { a: Answer; name: string; metric: Metric; words: Words; open: (node: number) => void; callers?: boolean }) {
-	const [max, more] = useMore(name, LISTED);
-	const { f } = a;
-	const all = childrenOf(f);
-	const head = (s: string) => s.charAt(0).toUpperCase() + s.slice(1);
-	return (
-		<div class="scroll short" tabIndex={0}>
-			<table class="methods">
-				<thead><tr><th>{callers ? tr('Directly called it') : tr('Directly below {f}', { f: labelOf(f, 0) })}</th><th class="num">{head(metric.all)}</th>
-					<th class="num">{head(metric.own)}</th>{metric.timed && <th class="num" title={words.hint}>{words.head}</th>}<th class="num">{tr('Share')}</th></tr></thead>
-				<tbody>{all.slice(0, max).map((i) => {
-					const [with_, own] = numbers(f, i, metric, words);
-					return (
-						<tr key={i}><td class="mono name"><button class="plain" onClick={() => open(i)}>
-							{f.other[i] ? tr('{other} smaller nodes', { other: count(f.other[i]) }) : <MethodName name={f.names[f.name[i]]} />}</button></td>
-						<td class="num">{with_[1]}</td><td class="num">{own[1]}</td>{metric.timed && <td class="num">{count(f.count[i])}</td>}
-						<td class="num">{percent(f.value[i] / (f.value[0] || 1))}</td></tr>);
-				})}</tbody>
-			</table>
-			{all.length > max && <button class="small" onClick={() => more(max * 4)}>{tr('Show more of {all}', { all: count(all.length) })}</button>}
-		</div>
 	);
 }
 
