@@ -63,6 +63,9 @@ enum tw_status tw_export_read(struct tw_export *x, uint8_t *out, size_t cap, siz
 /* Accepts NULL; returns NULL. */
 struct tw_export *tw_export_close(struct tw_export *x);
 
+/* Appends one frame of a folded stack, without characters that would end it. */
+void tw_folded_frame(struct tw_buf *out, struct tw_str name);
+
 /* Appends one quoted CSV field that spreadsheets do not evaluate as a formula. */
 void tw_csv_text(struct tw_buf *out, struct tw_str s);
 

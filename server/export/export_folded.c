@@ -8,7 +8,7 @@
  */
 #include "server/export/export_format.h"
 
-static void add_frame(struct tw_buf *out, struct tw_str name)
+void tw_folded_frame(struct tw_buf *out, struct tw_str name)
 {
 	size_t at = out->len;
 
@@ -30,11 +30,11 @@ static void line(struct tw_export *x, uint32_t i)
 	if (value == 0)
 		return;
 	if (!x->q.merged)
-		add_frame(&x->out, tw_export_thread_name(x));
+		tw_folded_frame(&x->out, tw_export_thread_name(x));
 	for (uint32_t d = 1; d <= n->depth; d++) {
 		if (d > 1 || !x->q.merged)
 			(void)tw_buf_add(&x->out, ";", 1);
-		add_frame(&x->out, tw_export_name(x, x->tree.nodes[x->path[d]].method));
+		tw_folded_frame(&x->out, tw_export_name(x, x->tree.nodes[x->path[d]].method));
 	}
 	(void)tw_buf_add(&x->out, " ", 1);
 	tw_export_decimal(&x->out, value, 0);

@@ -1,6 +1,9 @@
 #include "server/api/fleet/api_fleet_tree.h"
 
+#include <inttypes.h>
+
 #include "server/api/api.h"
+#include "server/export/export.h"
 #include "server/query/detect/frame_rules.h"
 #include "server/query/query.h"
 
@@ -311,6 +314,7 @@ enum tw_status tw_fleet_write_callers(struct tw_fleet_request *q, struct tw_err 
 struct flame_asked {
 	struct tw_flame_query query;
 	unsigned cpu;
+	bool folded;
 	struct tw_rollup_tree merged;
 	struct tw_fleet_taking taking;
 	struct tw_fleet_graph graph;
@@ -319,8 +323,12 @@ struct flame_asked {
 
 static const char *const views[] = {"top_down", "bottom_up", NULL};
 static const char *const metrics[] = {"wall", "cpu", NULL};
+static const char *const formats[] = {"json", "folded", NULL};
 
 const struct tw_param tw_fleet_flame_params[] = {
+        TW_PARAM_ENUM("format", formats,
+                "`folded`: `thread;a;b ns` per line, for flamegraph.pl and other tools, with up to "
+                "200,000 nodes."),
         TW_PARAM_ENUM("view", views, "From threads down, or from methods up to their callers."),
         TW_PARAM_ENUM("metric", metrics, ""),
         {0},
@@ -330,8 +338,9 @@ static void read_query(const struct tw_fleet_request *q, struct flame_asked *a)
 {
 	a->cpu = (unsigned)tw_req_enum(q->req, "metric");
 	a->query.view = (enum tw_flame_view)tw_req_enum(q->req, "view");
-	a->query.max_nodes = (uint32_t)tw_req_number_or(
-	        q->req, "max_nodes", tw_api_of(q->req)->config->flame_nodes);
+	a->folded = tw_req_enum(q->req, "format") == 1;
+	a->query.max_nodes = (uint32_t)tw_req_number_or(q->req, "max_nodes",
+	        a->folded ? NODES_MAX : tw_api_of(q->req)->config->flame_nodes);
 }
 
 static enum tw_status merge(struct tw_fleet_request *q, struct flame_asked *a, struct tw_err *err)
@@ -419,6 +428,32 @@ static bool put_columns(struct tw_fleet_request *q, const struct flame_asked *a)
 	return true;
 }
 
+static struct tw_str frame_of(const struct flame_asked *a, const struct tw_flame_node *n)
+{
+	return is_rest(a, n) ? TW_STR("(other)") : a->taking.names.names[n->method];
+}
+
+/* The root is a frame only if it is a method. */
+static bool put_folded(struct tw_fleet_request *q, const struct flame_asked *a)
+{
+	const struct tw_flame *f = &a->flame;
+	uint32_t *path = tw_arena_alloc(q->arena, (size_t)f->n + 1, sizeof *path); /* by depth */
+	const uint32_t top = f->nodes[0].method == TW_NO_METHOD;
+
+	for (uint32_t i = 0; path && i < f->n; i++) {
+		path[f->nodes[i].depth] = i;
+		if (f->nodes[i].self <= 0 || f->nodes[i].depth < top)
+			continue;
+		for (uint32_t d = top; d <= f->nodes[i].depth; d++) {
+			tw_folded_frame(&q->out, frame_of(a, &f->nodes[path[d]]));
+			(void)tw_buf_add(&q->out, d < f->nodes[i].depth ? ";" : " ", 1);
+		}
+		(void)tw_buf_printf(&q->out, "%" PRId64 "\n", f->nodes[i].self);
+	}
+	q->type = "text/plain; charset=utf-8";
+	return path != NULL;
+}
+
 enum tw_status tw_fleet_write_flame(struct tw_fleet_request *q, struct tw_err *err)
 {
 	struct flame_asked *a = tw_arena_zalloc(q->arena, 1, sizeof *a);
@@ -434,6 +469,8 @@ enum tw_status tw_fleet_write_flame(struct tw_fleet_request *q, struct tw_err *e
 		st = grow(q, a, err);
 	if (st != TW_OK)
 		return st;
+	if (a->folded)
+		return put_folded(q, a) ? TW_OK : tw_oom(err);
 	tw_fleet_put_head(q);
 	tw_json_key_int(&q->j, "of_traces", (int64_t)a->merged.traces);
 	tw_json_key_int(&q->j, "omitted_below_ns", omitted_below_ns(&a->merged));

@@ -139,6 +139,16 @@ test('one flame graph of a fleet', async (t) => {
 		assert.deepEqual(Object.keys(nodesOf(await flame(s, 'focus=android.os.Handler.dispatch&frames=app'))), ['', '/com.app.Repo.load', '/com.app.Repo.load/com.app.Db.query']);
 	});
 
+	await t.test('as folded stacks', async () => {
+		const folded = async (query) => Object.fromEntries((await s.get(`/api/v1/fleet/flame?format=folded&${query}`)).text.trim().split('\n').map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ')))]));
+		const load = sum(fleet, (x) => x.load);
+		const main = await folded('thread=main');
+		assert.deepEqual(main, { 'main;com.app.Main.onCreate': 20 * 2000, 'main;com.app.Main.onCreate;android.os.Handler.dispatch': 20 * 2000,
+			[MAIN.slice(1).replaceAll('/', ';')]: load * 3 / 4, [`${MAIN.slice(1).replaceAll('/', ';')};com.app.Db.query`]: load / 4 });
+		assert.deepEqual(await folded('thread=main&focus=com.app.Repo.load'), { 'com.app.Repo.load': load * 3 / 4, 'com.app.Repo.load;com.app.Db.query': load / 4 });
+		assert.equal((await folded('thread=main&max_nodes=1'))['main;(other)'], load + 20 * 4000);
+	});
+
 	await t.test('invalid queries get a message', async () => {
 		for (const [query, status, words] of [['metric=heat', 400, /metric/], ['view=round', 400, /view/], ['frames=some', 400, /frames/], ['root=a', 400, /root is method numbers/],
 			['root=99999', 404, /./], ['focus=com.app.Nothing', 404, /no counted trace has a method of that name/], ['thread=nobody', 404, /none of these traces has threads called nobody/], ['colour=red', 400, /unknown parameter colour/], ['max_nodes=0', 400, /max_nodes/]]) {
