@@ -72,7 +72,7 @@ function joined(outputs, main, trace) {
 		for (const f of all.filter((f) => !group.has(f))) {
 			const by = users(f);
 			if (by.every((u) => u.startsWith('src/trace/'))) group.set(f, 'trace');
-			else if (by.every((u) => /^src\/(trace|compare|anr)\//.test(u))) group.set(f, 'graph');
+			else if (by.every((u) => /^src\/(trace|compare|anr|fleet\/graphpages)\b/.test(u))) group.set(f, 'graph');
 			else if (!texts(f) && outputs[f].imports.every((i) => group.get(i.path) === 'main')) group.set(f, 'main');
 		}
 	}

@@ -55,6 +55,7 @@ const pages = (ids) => [
 	['system', `/traces/${ids.system}?tab=events`, '#notes tbody tr'], ['anr', `/traces/${ids.anr}?stack=0`, '#anr .opened'], ['anr-deadlock', `/traces/${ids.deadlock}`, '#anr .box.ring'],
 	['compare', `/compare?a=${ids.phone}&b=${ids.next}`, '.compared tbody tr'], ['compare-removed', `/compare?a=${ids.phone}&b=${ids.next}&width=a&only=removed`, '[data-compared]'],
 	['fleet-methods', '/fleet/methods', '#methods tbody tr'],
+	['fleet-flame', '/fleet/flame', '#flame canvas'],
 	['projects-and-keys', '/keys', 'main section:last-of-type td'], ['people', '/people', '#accounts td'], ['changes', '/audit', 'tr[data-entry]'], ['account', '/account', 'input[type=password]'],
 	['retention', '/retention', '.roomfacts'], ['quarantine', '/quarantine', 'main .panel p'], ['capture', '/capture', '#rules p'], ['start', '/?project=EMPTY', '.start'],
 	['unknown-link', `/traces/${ids.phone}?hologram=1&t=explode:3`, 'text=Some link parameters'], ['no-such-trace', '/traces/01ARZ3NDEKTSV4RRFFQ69G5FAV', '[role=alert]'],

@@ -48,7 +48,7 @@ async function pages() {
 		['steps', `/traces/${id}?view=bottom_up&t=recursion,merge:1&threads=all`, '[data-flame]'],
 		['methods', `/traces/${id}?tab=methods`, '.methods tbody tr'], ['call tree', `/traces/${id}?tab=tree`, '.treerow[aria-level="2"]'], ['report', `/traces/${id}?tab=report`, 'dl.facts'],
 		['anr', `/traces/${anr}?stack=0&waits=1`, '#anr .opened'], ['no such trace', '/traces/01ARZ3NDEKTSV4RRFFQ69G5FAV', '[role=alert]'], ['no such page', '/builds/none', '[role=alert], h1'],
-		['compare', `/compare?a=${id}&b=${other}`, '.compared tbody tr'], ['regressions', '/regressions', '#thresholds input'], ['fleet methods', '/fleet/methods', '#methods tbody tr, #methods > p'],
+		['compare', `/compare?a=${id}&b=${other}`, '.compared tbody tr'], ['regressions', '/regressions', '#thresholds input'], ['fleet methods', '/fleet/methods', '#methods tbody tr, #methods > p'], ['fleet flame graph', '/fleet/flame', '#flame canvas, #flame p'],
 		['fleet method', '/fleet/methods?method=com.example.None', '#method [role=alert]'], ['two sides of the fleet', '/fleet/compare', 'text=Each side is a version'], ['findings', `/traces/${id}?findings=1`, '#findings h3'], ['detectors', '/detectors', 'text=No differences from'],
 		['compare nothing', '/compare', 'text=Choose what to compare'],
 		['health', '/health', '#slow'], ['sql', `/traces/${id}?tab=sql&sql=SELECT+name+FROM+method`, '#sql tbody tr'],

@@ -29,7 +29,7 @@ function english(page) {
 	});
 }
 
-const PAGES = ['/', '/compare?a=ID&b=ID', '/search', '/fleet', '/fleet/methods', '/fleet/findings', '/fleet/compare', '/regressions', '/anrs', '/locks', '/detectors', '/capture',
+const PAGES = ['/', '/compare?a=ID&b=ID', '/search', '/fleet', '/fleet/methods', '/fleet/flame', '/fleet/findings', '/fleet/compare', '/regressions', '/anrs', '/locks', '/detectors', '/capture',
 	'/builds', '/source', '/retention', '/quarantine', '/notifications', '/keys', '/people', '/audit', '/health', '/traces/ID', '/traces/ID?tab=sql&sql=SELECT+1'];
 
 async function settled(page, language) {

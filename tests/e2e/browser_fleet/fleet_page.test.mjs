@@ -116,6 +116,72 @@ test('links of the overview keep its filter and lead to the slowest trace', asyn
 	await done(page, t);
 });
 
+test('the merged flame graph: opened by clicks, searched, centered on a method, as a file', async (t) => {
+	await ready();
+	const page = await open('/fleet/methods?app=fleet&scenario=open_cart');
+	await navigate(page, 'Flame graph');
+	await page.goto(`${server.url}/fleet/flame?app=fleet&scenario=open_cart`);
+	const drawn = (view) => page.waitForSelector(`[data-flame=${view}] canvas`);
+	const keyed = page.locator('#flame .keyed').last();
+	const at = () => new URL(page.url()).searchParams;
+	await drawn('top_down');
+	const loads = VERSIONS.flatMap((v) => Array.from({ length: EACH }, (_, i) => loadOf(v, i))), mean = loads.reduce((a, b) => a + b) / loads.length;
+	await page.locator('[data-flame] canvas').focus();
+	for (const name of ['main', 'com.shop.Main.start', 'com.shop.Repo.load']) {
+		await page.keyboard.press('ArrowDown');
+		assert.ok((await keyed.innerText()).startsWith(name), await keyed.innerText());
+	}
+	const facts = await keyed.innerText();
+	near(facts.match(/per trace ([\d.]+ \S+),/)[1], mean, 0.01);
+	assert.match(facts, /calls 1, .*in 72 of 72 traces$/);
+	await page.keyboard.press('Enter');
+	await page.waitForSelector('nav.crumbs [aria-current=true]:has-text("Repo.load")');
+	assert.equal(at().get('at'), 'com.shop.Repo.load');
+	await page.reload();
+	await page.waitForSelector('nav.crumbs [aria-current=true]:has-text("Repo.load")');
+	/* numbers of methods are those of the traces of a link: others are not shown as if they were the same */
+	await page.goto(page.url().replace('Repo.load', 'Repo.other'));
+	await page.click('text=Show the whole graph');
+	await drawn('top_down');
+	assert.equal(at().get('root'), null);
+	await page.fill('[name=find]', '/repo/');
+	await page.waitForSelector('.hits >> text=1 of 4 frames');
+	await page.click('#flame >> text=Bottom-up');
+	await drawn('bottom_up');
+	await page.click('#flame >> text=Children as a table');
+	const [self, load] = [page.locator('#flame td.name').first(), page.locator('#flame tr:has(td.name:has-text("Repo.load")) td.num').first()];
+	assert.equal(await self.innerText(), 'com.shop.Repo.load');
+	near(await load.innerText(), mean, 0.01);
+	/* the menu of a method; a thread has none */
+	await page.goto(`${server.url}/fleet/flame?app=fleet&scenario=open_cart`);
+	await drawn('top_down');
+	await page.locator('[data-flame] canvas').focus();
+	for (let i = 0; i < 3; i++) await page.keyboard.press('ArrowDown');
+	await page.keyboard.press('m');
+	await page.click('[role=menuitem] >> text=Callers and callees');
+	await drawn('bottom_up');
+	await drawn('top_down');
+	assert.equal(at().get('method'), 'com.shop.Repo.load');
+	await page.locator('[data-flame=bottom_up] canvas').focus();
+	for (const name of ['com.shop.Main.start', 'main']) {
+		await page.keyboard.press('ArrowUp');
+		assert.ok((await page.locator('#flame .keyed').first().innerText()).startsWith(name));
+	}
+	const [file] = await Promise.all([page.waitForEvent('download'), page.locator('[data-flame=top_down] >> text=Folded stacks').click()]);
+	const sum = loads.reduce((a, b) => a + b);
+	assert.equal(fs.readFileSync(await file.path(), 'utf8'), `com.shop.Repo.load ${sum}\n`);
+	assert.deepEqual([await unreadable(page), await violations(page)], [[], []]);
+	await page.click('[aria-label="Show the whole graph"]');
+	await page.waitForSelector('.sandwich', { state: 'detached' });
+	await drawn('top_down');
+	await page.locator('[data-flame] canvas').click({ position: { x: 300, y: 30 } });
+	await page.waitForSelector('nav.crumbs');
+	await page.selectOption('[name=version_name]', '9.10.0');
+	await page.waitForSelector('nav.crumbs', { state: 'detached' });
+	await page.waitForSelector('text=means of 24 traces');
+	await done(page, t);
+});
+
 test('a method lists its callers and callees, with links', async (t) => {
 	await ready();
 	const page = await open('/fleet/methods?app=fleet&scenario=open_cart&method=com.shop.Repo.load');

@@ -20,6 +20,7 @@ export interface Place {
 	label?: string;
 }
 
+const graphs = () => import('../fleet/graphpages');
 const home = later('home', async () => (await import('./home')).HomePage);
 const list = later('list', async () => (await import('../list/list')).ListPage);
 const fleet = later('fleet', async () => (await import('../fleet/fleet')).FleetPage);
@@ -35,11 +36,12 @@ export const PLACES: Place[] = [
 	{ at: '/', group: '', label: tr('Overview'), needs: 'role', page: home },
 	{ at: '/traces', group: '', label: tr('Traces'), needs: 'role', page: list },
 	{ at: '/inbox', group: '', label: tr('Inbox'), needs: 'role', page: inbox, props: ({ s }) => ({ name: s.user ?? '' }) },
-	{ at: '/compare', of: '/traces', needs: 'role', page: later('compare', async () => (await import('../compare/compare')).ComparePage) },
+	{ at: '/compare', of: '/traces', needs: 'role', page: later('compare', async () => (await graphs()).ComparePage) },
 	{ at: '/fleet', of: '/', needs: 'role', page: home },
 	{ at: '/fleet/methods', group: 'fleet', label: tr('Methods'), needs: 'role', page: fleet },
+	{ at: '/fleet/flame', group: 'fleet', label: tr('Flame graph'), needs: 'role', page: later('fleetflame', async () => (await graphs()).FlamePage) },
 	{ at: '/fleet/findings', group: 'fleet', label: tr('Findings'), needs: 'role', page: fleet },
-	{ at: '/fleet/compare', group: 'fleet', label: tr('Compare'), page: later('versus', async () => (await import('../compare/versus')).VersusPage) },
+	{ at: '/fleet/compare', group: 'fleet', label: tr('Compare'), page: later('versus', async () => (await graphs()).VersusPage) },
 	{ at: '/search', group: 'fleet', label: tr('Slow calls'), page: later('search', async () => (await import('../fleet/search')).SearchPage) },
 	{ at: '/regressions', group: 'problems', label: tr('Regressions'), page: later('regressions', async () => (await import('../fleet/regressions')).RegressionsPage) },
 	{ at: '/anrs', group: 'problems', label: tr('ANRs'), needs: 'role', page: later('anrs', async () => (await import('../fleet/anrs')).AnrsPage), below: true },

@@ -3,7 +3,8 @@
 import { useEffect } from 'preact/hooks';
 import { api, Refusal, type ComparedTrace, type Comparison } from '../api/api';
 import { comparisonOf, pairOf, SIDE_MAX, verdict } from './comparedoc';
-import { Below, Crumbs, DiffGraph, Legend, openNode } from './comparegraph';
+import { Below, DiffGraph, Legend, openNode, rootOf } from './comparegraph';
+import { Crumbs } from '../trace/graph/graphparts';
 import { CompareTable } from './comparetable';
 import { when } from '../i18n/format';
 import { afresh, useTable } from '../ui/panelstate';
@@ -45,7 +46,7 @@ function Graphs({ c, root }: { c: Comparison; root: number[] }) {
 			<Choice label={tr('Threads')} value={c.thread} options={[['main', tr('Main thread')], ['all', tr('All threads')]]} onPick={(v) => set({ thread: v }, true)} />
 			<span class="quiet">{tr('Widths')}</span><Choice label={tr('Widths')} value={side} options={[['b', tr('As B')], ['a', tr('Widths of A, with removed calls')]]} onPick={(v) => set({ width: v === 'a' ? v : null }, true)} />
 		</>}>
-			<Crumbs names={seen} root={root} go={go} />
+			<Crumbs names={(m) => seen.get(m)} path={root} go={go} />
 			<Legend />
 			<div data-diff={side}>{empty ? <p class="quiet">{side === 'b' ? tr('B does not call this. Choose the widths of A to see it.') : tr('A does not call this. Choose the widths of B to see it.')}</p>
 				: <DiffGraph c={c} side={side} root={root} go={go} more={more} />}</div>
@@ -91,9 +92,9 @@ function Body({ tree, params, root }: { tree: Loaded<Comparison>; params: Record
 }
 
 export function ComparePage() {
-	const [a, b, rootText] = [text('a'), text('b'), text('root')];
+	const [a, b] = [text('a'), text('b')];
 	const params = { a, b, thread: text('thread') };
-	const root = /^\d+(\.\d+)*$/.test(rootText) ? rootText.split('.').map(Number) : [];
+	const root = rootOf(text('root'));
 	const query = { ...params, root: root.join('.'), max_nodes: number('nodes') };
 	const some = a !== '' && b !== '';
 	const tree = useLoad<Comparison | null>(JSON.stringify(query), async (s) => (some ? comparisonOf(query.thread, query.root, (thread) => api.compare({ ...query, thread }, s)) : null));

@@ -80,7 +80,7 @@ export function flameOf(c: ComparedTree, side: 'a' | 'b'): { f: Flame; nodes: nu
 }
 
 /** Method numbers from the root of the response to a node. */
-export function pathTo(c: ComparedTree, node: number): number[] {
+export function pathTo(c: Pick<ComparedTree, 'parent' | 'method'>, node: number): number[] {
 	const path: number[] = [];
 	for (let i = node; i > 0; i = c.parent[i]) if (c.method[i] >= 0) path.unshift(c.method[i]);
 	return path;

@@ -41,19 +41,9 @@ export function Legend({ grey = tr('the change is under 1 % of the whole') }: { 
 	);
 }
 
-/** The path to the graph's root; each step is a link back. */
-export function Crumbs({ names, root, go }: { names: Map<number, string>; root: number[]; go: (root: number[]) => void }) {
-	if (root.length === 0) return null;
-	const first = Math.max(0, root.length - 4);
-	return (
-		<nav class="crumbs" aria-label={tr('Path of the flame graph')}>
-			<button class="small" onClick={() => go([])}>{tr('Top')}</button>
-			{first > 0 && <span class="quiet">…</span>}
-			{root.slice(first).map((m, i) => (
-				<button key={i} class="small" title={names.get(m)} aria-current={first + i === root.length - 1} onClick={() => go(root.slice(0, first + i + 1))}>
-					{splitName(names.get(m) ?? tr('method {m}', { m }))[1]}</button>))}
-		</nav>
-	);
+/** The numbers of a path in the address. */
+export function rootOf(path: string): number[] {
+	return /^\d{1,9}(\.\d{1,9})*$/.test(path) ? path.split('.').map(Number) : [];
 }
 
 const nameOf = (c: ComparedTree) => {
@@ -86,7 +76,7 @@ export function Below({ c, open }: { c: ComparedTree; open: (node: number) => vo
 }
 
 /** Opening a rest shows its nodes below its parent; at the root a larger response is requested. */
-export function openNode(c: ComparedTree, node: number, root: number[], go: (root: number[]) => void, more: () => void): void {
+export function openNode(c: Pick<ComparedTree, 'other' | 'parent' | 'method'>, node: number, root: number[], go: (root: number[]) => void, more: () => void): void {
 	if (c.other[node] && c.parent[node] === 0) more();
 	else go([...root, ...pathTo(c, c.other[node] ? c.parent[node] : node)]);
 }

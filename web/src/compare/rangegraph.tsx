@@ -1,7 +1,8 @@
 // Calls of two ranges of one trace as a differential flame graph: A is the stored range, B the selected one.
 import { useMemo } from 'preact/hooks';
 import { api, Refusal, type ComparedTree } from '../api/api';
-import { Below, Crumbs, DiffGraph, Legend, openNode } from './comparegraph';
+import { Below, DiffGraph, Legend, openNode } from './comparegraph';
+import { Crumbs } from '../trace/graph/graphparts';
 import { change, pairOf, relative } from './comparedoc';
 import { duration } from '../i18n/format';
 import { tr } from '../i18n/strings/compare';
@@ -38,7 +39,7 @@ export function RangeGraph({ id, base, here, turn }: { id: string; base: Base; h
 			<span class="grow" />
 			<Choice label={tr('Widths')} value={side} options={[['b', tr('As B, the selected range')], ['a', tr('As A, with removed calls')]]} onPick={(v) => set({ dwidth: v === 'a' ? v : null }, true)} />
 		</div>
-		<Crumbs names={new Map(c.names.map((n) => [n.method, n.name]))} root={root} go={go} />
+		<Crumbs names={(m) => c.names.find((n) => n.method === m)?.name} path={root} go={go} />
 		<Legend />
 		{all[side] === 0 ? <p class="quiet">{side === 'b' ? tr('B does not call this. Choose the widths of A to see it.') : tr('A does not call this. Choose the widths of B to see it.')}</p>
 			: <DiffGraph c={c} side={side} root={root} go={go} more={more} />}

@@ -1,7 +1,8 @@
 // The differential flame graph of two sides of the fleet: numbers of one trace, grey what may be chance.
 import { Refusal, type ComparedTree } from '../api/api';
 import { pairOf } from './comparedoc';
-import { Below, Crumbs, DiffGraph, Legend, openNode } from './comparegraph';
+import { Below, DiffGraph, Legend, openNode, rootOf } from './comparegraph';
+import { Crumbs } from '../trace/graph/graphparts';
 import { count } from '../i18n/format';
 import { afresh, useTable } from '../ui/panelstate';
 import { Busy, Choice, Failure, Panel, type Loaded } from '../ui/parts';
@@ -22,10 +23,6 @@ function namesOf(key: string, c: ComparedTree): Map<number, string> {
 	return seen.names;
 }
 
-export function rootOf(path: string): number[] {
-	return /^\d{1,9}(\.\d{1,9})*$/.test(path) ? path.split('.').map(Number) : [];
-}
-
 function Graph({ c, of }: { c: ComparedTree; of: string }) {
 	const root = rootOf(text('root'));
 	const side = text('width') === 'a' ? 'a' : 'b';
@@ -33,8 +30,9 @@ function Graph({ c, of }: { c: ComparedTree; of: string }) {
 	const go = (to: number[]) => set({ root: to.join('.'), nodes: null, ...afresh() }, true);
 	const more = () => set({ nodes: Math.min(NODES_MAX, c.shown_nodes * 4) }, true);
 	const empty = pairOf(c, 0, 'ns')[side] === 0;
+	const names = namesOf(of, c);
 	return <>
-		<Crumbs names={namesOf(of, c)} root={root} go={go} />
+		<Crumbs names={(m) => names.get(m)} path={root} go={go} />
 		<Legend grey={c.significant ? GREY : undefined} />
 		{!c.significant && <p class="quiet">{tr('With fewer than ten traces on a side, changes cannot be distinguished from chance: colours show every difference.')}</p>}
 		<div data-diff={side}>{empty ? <p class="quiet">{side === 'b' ? tr('B does not call this. Choose the widths of A to see it.') : tr('A does not call this. Choose the widths of B to see it.')}</p>

@@ -1,7 +1,7 @@
 // One method over the fleet: by version, day and more, as a picture and as numbers, with a trace to each.
 import { get, may } from '../api/api';
 import { enough, chartOf, groupId, groupName, inOrder, LABEL, METRICS, metricNamed, namedMarks, valueOf, type Chart, type Mark, type Metric, type MetricName, type Point, type Series } from './fleetdoc';
-import { alertLink, byName, Change, filterOf, NoTraces, PickBy, Stated, Uncounted, useFleetQuery, useBy, withFilter } from './fleetparts';
+import { alertLink, byName, Change, filterOf, NoTraces, PickBy, Stated, searchLink, Uncounted, useFleetQuery, useBy, withFilter } from './fleetparts';
 import { NoRows } from './fleetfilter';
 import { count, tick } from '../i18n/format';
 import { Cards } from '../ui/cards';
@@ -81,13 +81,6 @@ function Numbers({ by, groups, metric, error, name }: { by: string; groups: Poin
 	);
 }
 
-/** The fleet's calls of the method, with the parts of the filter that Search supports. */
-function searchLink(name: string): string {
-	const q = new URLSearchParams({ method: name });
-	for (const k of ['version_name', 'scenario', 'class', 'os']) if (text(k)) q.set(k, text(k));
-	return link(`/search?${q}`);
-}
-
 export function FleetMethod({ name }: { name: string }) {
 	const fleet = useFleetQuery();
 	const { by, bys } = useBy();
@@ -104,7 +97,7 @@ export function FleetMethod({ name }: { name: string }) {
 			<PickBy by={by} bys={bys} />
 		</>}>
 			<p class="verdict mono"><MethodName name={name} /></p>
-			<p class="row"><a href={searchLink(name)}>{tr('Its calls in all traces')}</a><a href={withFilter('/fleet/methods')}>{tr('All methods')}</a><Copy text={name} label={tr('Copy name')} />{newest && <a href={alertLink(text('scenario'), text('app'), 95, newest.p95, name)}>{tr('Alert')}</a>}
+			<p class="row"><a href={searchLink(name)}>{tr('Its calls in all traces')}</a><a href={withFilter('/fleet/flame', { method: name })}>{tr('Flame graph')}</a><a href={withFilter('/fleet/methods')}>{tr('All methods')}</a><Copy text={name} label={tr('Copy name')} />{newest && <a href={alertLink(text('scenario'), text('app'), 95, newest.p95, name)}>{tr('Alert')}</a>}
 				<span class="quiet">{tr('{label}: {meaning}.', { label, meaning })}</span></p>
 			{load.error ? <Pending of={load} what="" /> : !v ? <Pending of={{ ...load, value: null, busy: true }} what={tr('Loading the method')} /> : v.traces === 0 ? <NoTraces /> : none ? <NoRows unmatched={tr('No trace that matches the filter has this value.')} none={tr('None of these traces has this value.')} />
 				: <div class={load.busy ? 'stale' : ''}>

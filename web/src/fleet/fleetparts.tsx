@@ -20,6 +20,13 @@ export function withFilter(to: string, more: Record<string, string> = {}): strin
 /** The page of one method over the fleet. */
 export const methodLink = (name: string, more: Record<string, string> = {}): string => withFilter('/fleet/methods', { method: name, ...more });
 
+/** The fleet's calls of the method, with the parts of the filter that Search supports. */
+export function searchLink(name: string): string {
+	const q = new URLSearchParams({ method: name });
+	for (const k of ['version_name', 'scenario', 'class', 'os']) if (text(k)) q.set(k, text(k));
+	return link(`/search?${q}`);
+}
+
 /** The filter, and the label that traces are counted by; the server refuses label and class together. */
 export function useFleetQuery(): { params: Record<string, string | number>; key: string; days: number } {
 	const fleet = useFleet();

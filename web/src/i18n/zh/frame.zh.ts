@@ -88,6 +88,7 @@ const zh = {
 	'Traces': 'Trace',
 	'Search': '搜索',
 	'Overview': '概览',
+	'Flame graph': '火焰图',
 	'Methods': '方法',
 	'Findings': '检测结果',
 	'Compare': '版本对比',

@@ -133,7 +133,7 @@ export function Graph(p: GraphProps) {
 			</div>
 		</div>
 		{over && over.node < boxes.n && <FlameTip f={f} node={over.node} x={over.x} y={over.y} facts={factsOf(over.node)} />}
-		{menu && <MethodMenu about={menu} close={() => openMenu(null)} />}
+		{menu && <MethodMenu about={menu} items={p.itemsOf} close={() => openMenu(null)} />}
 		<p class="keyed" role="status">{keyed >= 0 && <><span class="mono">{f.other[keyed] ? labelOf(f, keyed) : f.names[f.name[keyed]]}</span>{' '}
 			<span class="quiet">{factsOf(keyed).map(([k, v]) => `${k} ${v}`).join(', ')}</span></>}</p>
 	</>;

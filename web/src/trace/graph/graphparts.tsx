@@ -1,7 +1,9 @@
 // Labels and numbers of merged graphs and trees.
 import type { Flame } from '../../api/api';
-import { count, duration, percent } from '../../i18n/format';
+import { count, duration, percent, splitName } from '../../i18n/format';
 import { childrenOf, type Boxes, type Place } from './flamelayout';
+import type { About } from '../parts/methodmenu';
+import type { Item } from '../../ui/menu';
 import { many, type Words } from '../../api/source';
 import { tr } from '../../i18n/strings/trace';
 import { Tip } from '../parts/tip';
@@ -47,6 +49,22 @@ export function numbers(f: Flame, node: number, m: Metric, w: Words): [string, s
 	];
 }
 
+/** The path to the graph's root; each step is a link back. */
+export function Crumbs({ names, path, skip = 0, go }: { names: (method: number) => string | undefined; path: number[]; skip?: number; go: (path: number[]) => void }) {
+	if (path.length === 0 && skip === 0) return null;
+	const first = Math.max(0, path.length - 4);
+	return (
+		<nav class="crumbs" aria-label={tr('Path of the flame graph')}>
+			<button class="small" onClick={() => go([])}>{tr('Top')}</button>
+			{first > 0 && <span class="quiet">…</span>}
+			{path.slice(first).map((m, i) => (
+				<button key={i} class="small" title={names(m)} aria-current={!skip && first + i === path.length - 1}
+					onClick={() => go(path.slice(0, first + i + 1))}>{splitName(names(m) ?? tr('method {m}', { m }))[1]}</button>))}
+			{skip > 0 && <span>{tr('without its {skip} heaviest', { skip: count(skip) })}</span>}
+		</nav>
+	);
+}
+
 export function FlameTip({ f, node, x, y, facts }: { f: Flame; node: number; x: number; y: number; facts: [string, string][] }) {
 	return (
 		<Tip x={x} y={y} name={f.other[node] ? tr('{other} smaller', { other: count(f.other[node]) }) : f.names[f.name[node]]}>
@@ -81,6 +99,7 @@ export interface GraphProps {
 	callers?: boolean; // children are callers
 	fill?: (node: number) => string; // other colours than those of packages
 	factsOf?: (node: number) => [string, string][]; // other numbers than those of the graph
+	itemsOf?: (about: About) => Item[]; // another menu of a method
 	open: (node: number) => void;
 	up: () => void;
 	came: Place | null;

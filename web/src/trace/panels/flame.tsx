@@ -2,12 +2,12 @@
 // change what is merged; a sandwich shows callers and callees of one method.
 import { useMemo, useRef } from 'preact/hooks';
 import { api, Refusal } from '../../api/api';
-import { count, splitName } from '../../i18n/format';
+import { count } from '../../i18n/format';
 import { above, boxesOf, narrow, parsePlace, placeOf, placeText, type Place } from '../graph/flamelayout';
 import { Children } from '../graph/children';
 import { SaveGraph } from '../graph/flamesave';
 import { Graph } from '../graph/graph';
-import { metricOf, nodesOf, type Answer, type Metric } from '../graph/graphparts';
+import { Crumbs, metricOf, nodesOf, type Answer, type Metric } from '../graph/graphparts';
 import { afresh, useTable } from '../../ui/panelstate';
 import { Busy, Choice, Failure, Panel, Pending, useLoad, useWidth } from '../../ui/parts';
 import { number, set, text } from '../../ui/route';
@@ -33,22 +33,6 @@ interface Props {
 	hasCpu: boolean;
 	timed: boolean; // otherwise only numbers of calls are meaningful
 	tree: boolean; // as rows that open, instead of boxes
-}
-
-function Crumbs({ at, names, go }: { at: Place; names: string[]; go: (p: Place) => void }) {
-	const { path, skip } = at;
-	if (path.length === 0 && skip === 0) return null;
-	const first = Math.max(0, path.length - 4);
-	return (
-		<nav class="crumbs" aria-label={tr('Path of the flame graph')}>
-			<button class="small" onClick={() => go({ path: [], skip: 0 })}>{tr('Top')}</button>
-			{first > 0 && <span class="quiet">…</span>}
-			{path.slice(first).map((m, i) => (
-				<button key={i} class="small" title={names[m]} aria-current={!skip && first + i === path.length - 1}
-					onClick={() => go({ path: path.slice(0, first + i + 1), skip: 0 })}>{splitName(names[m] ?? '')[1]}</button>))}
-			{skip > 0 && <span>{tr('without its {skip} heaviest', { skip: count(skip) })}</span>}
-		</nav>
-	);
 }
 
 const TREE_NODES = 2000; // of a response for a tree: further ones are requested where it is opened
@@ -88,7 +72,7 @@ function Explorer({ p, view, metric, steps, named }: { p: Props; view: string; m
 	const [box, width] = useWidth<HTMLDivElement>();
 	const thin = a && !tree && narrow(a.f, a.at, width);
 	return <>
-		<Crumbs at={at} names={named} go={go} />
+		<Crumbs names={(m) => named[m]} path={at.path} skip={at.skip} go={(path) => go({ path, skip: 0 })} />
 		{gone && <div class="notice"><strong>{tr('This path does not exist here.')}</strong>
 			<p>{tr('The graph shows another thread or time range.')}</p>
 			<button onClick={() => go({ path: [], skip: 0 })}>{tr('Show the whole graph')}</button></div>}

@@ -39,7 +39,8 @@ export function itemsOf({ method, name, stack, row, show }: About): Item[] {
 		take(s);
 		if (show) showGraph();
 	};
-	const pkg = name.startsWith('[') ? '' : packageOf(name);
+	const isMethod = !name.startsWith('['); // not a library's frame
+	const pkg = isMethod && packageOf(name);
 	const items: Item[] = [
 		{ label: tr('Callers and callees'), title: tr('Callers above, callees below'), run: () => { set({ view: 'sandwich', method, root: null, skip: null, callers: null, callees: null }, true); showGraph(); } },
 		{ label: tr('Only this method'), title: tr('All its calls, merged'), run: () => step({ kind: 'focus', method }) },
@@ -50,16 +51,16 @@ export function itemsOf({ method, name, stack, row, show }: About): Item[] {
 	if (pkg) items.push({ label: tr('Show {pkg} as one frame', { pkg }), run: () => step({ kind: 'library', name: pkg }) });
 	items.push({ label: tr('App frames only'), run: () => step({ kind: 'app' }) });
 	items.push({ label: tr('Show recursion as one frame'), run: () => step({ kind: 'recursion' }) });
-	if (!name.startsWith('[')) items.unshift({ label: tr('List its calls'), title: tr('Each with its duration, and a histogram'), run: () => set({ calls: method, min: null, max: null, tab: 'calls' }, true) });
-	if (!name.startsWith('[')) items.push({ label: tr('Find its calls'), run: () => set({ find: name }) });
-	if (may.write && !name.startsWith('[')) items.push({ label: tr('Annotate'), title: tr('Annotate this method'), run: () => { draft.value = { method }; } });
-	if (!name.startsWith('[')) items.push({ label: tr('Source'), title: tr('Source location, owners and last changes'), run: () => showSource(name) });
+	if (isMethod) items.unshift({ label: tr('List its calls'), title: tr('Each with its duration, and a histogram'), run: () => set({ calls: method, min: null, max: null, tab: 'calls' }, true) });
+	if (isMethod) items.push({ label: tr('Find its calls'), run: () => set({ find: name }) });
+	if (may.write && isMethod) items.push({ label: tr('Annotate'), title: tr('Annotate this method'), run: () => { draft.value = { method }; } });
+	if (isMethod) items.push({ label: tr('Source'), title: tr('Source location, owners and last changes'), run: () => showSource(name) });
 	items.push({ label: tr('Copy name'), run: () => copy(name) });
 	if (row) items.push({ label: tr('Copy row'), run: () => copy(row) });
 	if (stack && stack.length > 1) items.push({ label: tr('Copy stack'), run: () => copy([...stack].reverse().map((f) => tr('	at {f}', { f })).join('\n')) });
 	return items;
 }
 
-export function MethodMenu({ about, close }: { about: About; close: () => void }) {
-	return <Menu x={about.x} y={about.y} label={splitName(about.name)[1] || about.name} items={itemsOf(about)} close={close} />;
+export function MethodMenu({ about, items = itemsOf, close }: { about: About; items?: (about: About) => Item[]; close: () => void }) {
+	return <Menu x={about.x} y={about.y} label={splitName(about.name)[1] || about.name} items={items(about)} close={close} />;
 }
