@@ -4,7 +4,7 @@
 // first message.
 const KB = 1024;
 export const BUDGETS = { workbench: 90 * KB, panels: 29 * KB, fleet: 89 * KB, manage: 32 * KB, chinese: 68 * KB, messages: 31 * KB };
-const FLEET = /^(home|inbox|palette|shortcutlist|list|uploads|upload|regressions|search|anrs|anrgroup|hangs|locks|fleet|versus|detectors|notifications|issue|source)\w*-/; // files of those pages
+const FLEET = /^(home|inbox|palette|shortcutlist|list|uploads|upload|regressions|search|anrs|anrgroup|locks|fleet|versus|detectors|notifications|issue|source)\w*-/; // files of those pages
 const MANAGE = /^(signin|builds|keyspage|people|account|audit|capture|retention|quarantine|health|lost)-/;
 
 /** Which budget a built file counts against; `opens` and `shows` are the files that open a trace, and those of its panels. A

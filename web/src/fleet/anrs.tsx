@@ -74,7 +74,7 @@ export function AnrsPage() {
 		document.title = 'ANRs · tracewell';
 	}, []);
 	return (
-		<main class="hangs">
+		<main class="anrs">
 			<div class="row head"><h1>{rest ? <a href={link('/anrs')}>{tr('ANRs')}</a> : tr('ANRs')}{rest === '/rules' && tr(' · Rules')}</h1>{rest !== '/rules' && <FleetFilter />}</div>
 			{key ? <AnrGroup key={key} id={key} /> : rest === '/rules' ? <AnrRules /> : <List />}
 		</main>

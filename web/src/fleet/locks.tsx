@@ -93,7 +93,7 @@ function List() {
 export function LocksPage() {
 	const name = text('name');
 	return (
-		<Page title={tr('Locks')} of="hangs" head={<FleetFilter />}>
+		<Page title={tr('Locks')} of="anrs" head={<FleetFilter />}>
 			{name && <One key={name} name={name} />}
 			<List />
 		</Page>
