@@ -10,7 +10,7 @@ import { newFolder, sideBySide, startServer, until } from '../server.mjs';
 import { findSlower } from '../regressed_fleet.mjs';
 import { startTrackers } from '../trackers.mjs';
 
-const test = sideBySide(2);
+const test = sideBySide(4);
 
 const ARGS = ['--webhook-private', '127.0.0.0/8', '--public-url', 'https://traces.example.com'];
 const KINDS = ['github', 'gitlab', 'jira', 'gitea'];
