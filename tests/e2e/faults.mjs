@@ -9,8 +9,8 @@ import { binary } from './server.mjs';
 
 export const shim = path.join(path.dirname(binary()), '..', 'tests', 'libtracewell-fault.so');
 /* Which operations fail, with which error: of the disk, that open descriptors, that allocate memory, that allocate it at a new place of the
- * program; KILL ends the process at a write or send. */
-const ERRNO = { EIO: [5n, 0n], ENOSPC: [28n, 0n], EMFILE: [24n, 1n], ENOMEM: [12n, 2n], PLACE: [12n, 3n], KILL: [0n, 4n] };
+ * program; KILL ends the process at a write or send; of SHORT writes half of the bytes are written. */
+const ERRNO = { EIO: [5n, 0n], EINTR: [4n, 0n], ENOSPC: [28n, 0n], SHORT: [0n, 5n], EMFILE: [24n, 1n], ENOMEM: [12n, 2n], PLACE: [12n, 3n], KILL: [0n, 4n] };
 export const ANY = 2 ** 40; /* calls */
 const HEAD = 192, ONLY = 176; /* of the control file: the folder, and the operation that counts */
 

@@ -1,7 +1,8 @@
 /*
  * fault.c - a library for LD_PRELOAD that makes the n-th operation of a kind in a process tree
  * fail: a disk operation, a new descriptor or an allocation; or the first allocation at each place
- * of the program; or that kills the process at a disk operation or a message.
+ * of the program; or that kills the process at a disk operation or a message; or that writes half
+ * of the bytes.
  *
  * Controlled by the file <library>.ctl, which all processes map: the test makes a
  * copy of the library, writes the file, and may change it at any time.  Disk
@@ -28,7 +29,7 @@
 
 enum { MAX_NAME = 512 };
 
-enum kind { OF_DISK, OF_DESCRIPTORS, OF_MEMORY, OF_MEMORY_PLACES, OF_STEPS };
+enum kind { OF_DISK, OF_DESCRIPTORS, OF_MEMORY, OF_MEMORY_PLACES, OF_STEPS, OF_SHORT_WRITES };
 
 /* The control file; e2e/faults.mjs writes the same layout. */
 struct control {
@@ -81,7 +82,8 @@ static bool is_under(const char *path)
 static bool counts_disk(void)
 {
 	return control && control->at != 0 &&
-	       (control->kind == OF_DISK || control->kind == OF_STEPS);
+	       (control->kind == OF_DISK || control->kind == OF_STEPS ||
+	               control->kind == OF_SHORT_WRITES);
 }
 
 /* The path of an open file that counts; false for others. */
@@ -138,6 +140,17 @@ static bool fails_at(const char *what, int fd)
 	return is_file_under(fd, path) && fails(what, path);
 }
 
+/* The number of bytes that the system writes. */
+static size_t written(const char *what, int fd, size_t n)
+{
+	char path[MAX_NAME];
+
+	return n > 1 && is_meant(OF_SHORT_WRITES) && is_file_under(fd, path) &&
+	                       falls_on(what, path + strlen(control->under))
+	               ? n / 2
+	               : n;
+}
+
 /* real_<name> is the next library's function of that name. */
 #define REAL(type, name, ...)                                                                      \
 	static type (*real_##name)(__VA_ARGS__);                                                   \
@@ -148,13 +161,13 @@ static bool fails_at(const char *what, int fd)
 ssize_t write(int fd, const void *p, size_t n)
 {
 	REAL(ssize_t, write, int, const void *, size_t);
-	return fails_at("write", fd) ? -1 : real_write(fd, p, n);
+	return fails_at("write", fd) ? -1 : real_write(fd, p, written("write", fd, n));
 }
 
 ssize_t pwrite64(int fd, const void *p, size_t n, off64_t at)
 {
 	REAL(ssize_t, pwrite64, int, const void *, size_t, off64_t);
-	return fails_at("pwrite", fd) ? -1 : real_pwrite64(fd, p, n, at);
+	return fails_at("pwrite", fd) ? -1 : real_pwrite64(fd, p, written("pwrite", fd, n), at);
 }
 
 int fsync(int fd)

@@ -1,7 +1,7 @@
 /*
  * The n-th disk operation of upload, decode and mapping fails, for every third n (in a full run each) until none is reached:
  * after a 2xx the upload is stored and becomes ready; after any other response it is enough to send it
- * again; and after a restart no incomplete file remains.
+ * again; and after a restart no incomplete file remains. Writes that are short or interrupted refuse nothing.
  */
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -57,8 +57,8 @@ class Run {
 		} else this.maybe.add(version);
 		if (sent && sent.status < 300) this.accepted.add(sent.json.id);
 		/* 202 of a mapping: stored, and compiled once the disk works again */
-		const errors = [sent, map].filter((a) => !a || a.status >= 300 || (a === map && a.status === 202)).length;
-		return { id: sent && sent.status < 300 ? sent.json.id : undefined, errors };
+		const refused = [sent, map].filter((a) => !a || a.status >= 300).length;
+		return { id: sent && sent.status < 300 ? sent.json.id : undefined, refused, errors: refused + (map?.status === 202 ? 1 : 0) };
 	}
 
 	/* Was a compilation put off or repeated since the last start? */
@@ -121,17 +121,18 @@ async function start(t) {
 
 /* Operations first, first + step, ... until one is not reached, or `most`; `only` operations of that name count.  `last`:
  * the last operation that fails. */
-async function failEach(t, { error, first, step, last, only = '', most = MOST }, met) {
+async function failEach(t, { error, first, step, last, only = '', most = MOST, repeats = false }, met) {
 	const run = await start(t);
 	for (let n = first; n <= most; n += step) {
 		assert.ok(n < MOST, 'an end');
 		run.faults.arm(n, last(n), error, 0, only);
-		const { id, errors } = await run.faulty(n);
+		const { id, refused, errors } = await run.faulty(n);
 		if (id && last(n) === n) await run.becomesReady(id, 20);
 		else if (id) await until(() => (run.faults.hits() > 0 || run.s.exited || run.s.log.includes(`event=decoded trace=${id} `) || undefined), 'a fault met, or the trace decoded');
 		const { hits, what } = run.faults.disarm();
 		try {
-			if (OF_AN_UPLOAD.test(what)) assert.ok(errors > 0 || run.compiledAgain(), 'accepted although it was not written');
+			if (repeats) assert.equal(refused, 0, 'the write is repeated');
+			else if (OF_AN_UPLOAD.test(what)) assert.ok(errors > 0 || run.compiledAgain(), 'accepted although it was not written');
 			await run.restart();
 			await run.settled(n);
 		} catch (e) {
@@ -156,6 +157,13 @@ describe('disk operations fail', { skip, concurrency: LANES + FULL_DISKS }, () =
 	for (let lane = 0; lane < FULL_DISKS; lane++)
 		test(`the disk is full from one on, from ${1 + lane * STEP} in steps of ${FULL_DISKS * STEP}`, (t) =>
 			failEach(t, { error: 'ENOSPC', first: 1 + lane * STEP, step: FULL_DISKS * STEP, last: () => 0xffffffff }, new Map()));
+});
+
+/* The system may write less than it was given, or nothing because of a signal. */
+describe('writes are repeated', { skip, concurrency: 4 }, () => {
+	for (const error of ['SHORT', 'EINTR'])
+		for (const only of ['write', 'pwrite'])
+			test(`${only}, ${error}`, (t) => failEach(t, { error, first: 1, step: inFull(1, 8), last: (n) => n, only, repeats: true }, new Map()));
 });
 
 /* Threads take turns as they like, so the n-th operation is not the same one each time: a rare kind
