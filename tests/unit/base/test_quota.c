@@ -34,11 +34,11 @@ static enum tw_status take(
 	return st;
 }
 
-static unsigned wait_of(struct tw_quota *q, const char *id, uint64_t bytes, int64_t at_ms)
+static unsigned wait_of(struct tw_quota *q, uint64_t bytes, int64_t at_ms)
 {
 	unsigned wait_s = 0;
 
-	assert_int_equal(tw_quota_take(q, TW_QUOTA_KEY, id, bytes, at_ms, &wait_s, NULL), TW_RATE);
+	assert_int_equal(tw_quota_take(q, TW_QUOTA_KEY, "k", bytes, at_ms, &wait_s, NULL), TW_RATE);
 	return wait_s;
 }
 
@@ -60,7 +60,7 @@ static void test_requests(void **state)
 		assert_int_equal(take(q, TW_QUOTA_KEY, "k", 0, NOW), TW_OK);
 	}
 	assert_int_equal(take(q, TW_QUOTA_KEY, "k", 0, NOW), TW_RATE);
-	assert_int_equal(wait_of(q, "k", 0, NOW), 20); /* for HEAD and PATCH of a tus client */
+	assert_int_equal(wait_of(q, 0, NOW), 20); /* for HEAD and PATCH of a tus client */
 	assert_int_equal(take(q, TW_QUOTA_KEY, "other", 0, NOW), TW_OK);
 	assert_int_equal(take(q, TW_QUOTA_DEVICE, "k", 0, NOW), TW_OK);
 	assert_int_equal(take(q, TW_QUOTA_KEY, "k", 0, NOW + 9999), TW_RATE);
@@ -80,7 +80,7 @@ static void test_bytes(void **state)
 	assert_int_equal(left(q, TW_QUOTA_BYTES, "k", NOW), 1);
 	assert_int_equal(take(q, TW_QUOTA_KEY, "k", 2, NOW), TW_RATE);
 	assert_int_equal(take(q, TW_QUOTA_KEY, "k", 1, NOW), TW_OK);
-	assert_int_equal(wait_of(q, "k", 100, NOW), 8640);
+	assert_int_equal(wait_of(q, 100, NOW), 8640);
 	assert_int_equal(take(q, TW_QUOTA_KEY, "k", 100, NOW + 8640000), TW_OK);
 	/* larger than a day's: when the bucket is empty, and then it is full */
 	assert_int_equal(take(q, TW_QUOTA_KEY, "big", 1, NOW), TW_OK);
@@ -102,7 +102,7 @@ static void test_settling(void **state)
 	assert_int_equal(left(q, TW_QUOTA_BYTES, "k", NOW), 600);
 	tw_quota_adjust(q, TW_QUOTA_KEY, "k", 1 << 20, NOW);
 	assert_int_equal(left(q, TW_QUOTA_BYTES, "k", NOW), 0);
-	assert_int_equal(wait_of(q, "k", 1000, NOW), DAY / 1000); /* never longer than its window */
+	assert_int_equal(wait_of(q, 1000, NOW), DAY / 1000); /* never longer than its window */
 	assert_int_equal(left(q, TW_QUOTA_REQUESTS, "k", NOW), 5);
 	(void)tw_quota_free(q);
 }
@@ -136,10 +136,10 @@ static void test_clock_set_back(void **state)
 	clock_ms = NOW;
 	for (int i = 0; i < 6; i++)
 		assert_int_equal(take(q, TW_QUOTA_KEY, "k", 0, NOW + year), TW_OK);
-	assert_int_equal(wait_of(q, "k", 0, NOW), 20);
+	assert_int_equal(wait_of(q, 0, NOW), 20);
 	assert_int_equal(take(q, TW_QUOTA_KEY, "other", 0, NOW), TW_OK);
 	assert_int_equal(take(q, TW_QUOTA_KEY, "k", 0, NOW + 10000), TW_OK);
-	assert_int_equal(wait_of(q, "k", 0, NOW + 10000), 20);
+	assert_int_equal(wait_of(q, 0, NOW + 10000), 20);
 	(void)tw_quota_free(q);
 }
 
@@ -154,7 +154,7 @@ static void test_late_thread(void **state)
 	for (int i = 0; i < 6; i++)
 		assert_int_equal(take(q, TW_QUOTA_KEY, "k", 0, NOW + 5000), TW_OK);
 	assert_int_equal(take(q, TW_QUOTA_KEY, "late", 0, NOW), TW_OK);
-	assert_int_equal(wait_of(q, "k", 0, NOW + 5000), 20);
+	assert_int_equal(wait_of(q, 0, NOW + 5000), 20);
 	(void)tw_quota_free(q);
 }
 

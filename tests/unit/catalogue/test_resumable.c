@@ -68,22 +68,21 @@ static int teardown(void **state)
 	return 0;
 }
 
-static enum tw_status add_as(struct fixture *f, const char *key_id, uint64_t bytes, int64_t keep_ms,
-        char ret_id[TW_ID_BYTES])
+static enum tw_status add_as(
+        struct fixture *f, const char *key_id, uint64_t bytes, char ret_id[TW_ID_BYTES])
 {
-	const struct tw_resumable_limits l = {limits.count, limits.bytes, keep_ms};
 	struct tw_resumable u = {
 	        .project_id = "P", .key = "once", .bytes = bytes, .metadata = "a b"};
 
 	(void)snprintf(u.key_id, sizeof u.key_id, "%s", key_id);
 	tw_ulid_new(1, u.id);
 	memcpy(ret_id, u.id, TW_ID_BYTES);
-	return tw_catalogue_resumable_add(f->c, &u, &l, NULL);
+	return tw_catalogue_resumable_add(f->c, &u, &limits, NULL);
 }
 
 static void add(struct fixture *f, uint64_t bytes, char ret_id[TW_ID_BYTES])
 {
-	assert_int_equal(add_as(f, "K", bytes, KEEP_MS, ret_id), TW_OK);
+	assert_int_equal(add_as(f, "K", bytes, ret_id), TW_OK);
 }
 
 static struct tw_resumable_hold hold_of(const char *id, const char *owner)
@@ -133,13 +132,12 @@ static size_t pieces(struct fixture *f, const char *id)
 static void test_project_was_deleted(void **state)
 {
 	struct fixture *f = *state;
-	const struct tw_resumable_limits l = {limits.count, limits.bytes, KEEP_MS};
 	struct tw_resumable u = {
 	        .project_id = "GONE", .key_id = "K", .key = "once", .metadata = ""};
 
 	unit_needs(catalogue_on_postgres(), "PostgreSQL");
 	tw_ulid_new(1, u.id);
-	assert_int_equal(tw_catalogue_resumable_add(f->c, &u, &l, NULL), TW_NOT_FOUND);
+	assert_int_equal(tw_catalogue_resumable_add(f->c, &u, &limits, NULL), TW_NOT_FOUND);
 }
 
 static void test_one_goes_on(void **state)
@@ -214,12 +212,12 @@ static void test_limits(void **state)
 
 	add(f, 400, id[0]);
 	add(f, 600, id[1]);
-	assert_int_equal(add_as(f, "K", 1, KEEP_MS, id[2]), TW_RATE);
-	assert_int_equal(add_as(f, "L", 1001, KEEP_MS, id[2]), TW_RATE);
-	assert_int_equal(add_as(f, "L", 1, KEEP_MS, id[2]), TW_OK);
-	assert_int_equal(add_as(f, "L", 1, KEEP_MS, id[2]), TW_OK);
-	assert_int_equal(add_as(f, "L", 1, KEEP_MS, id[2]), TW_OK);
-	assert_int_equal(add_as(f, "L", 1, KEEP_MS, id[3]), TW_RATE);
+	assert_int_equal(add_as(f, "K", 1, id[2]), TW_RATE);
+	assert_int_equal(add_as(f, "L", 1001, id[2]), TW_RATE);
+	assert_int_equal(add_as(f, "L", 1, id[2]), TW_OK);
+	assert_int_equal(add_as(f, "L", 1, id[2]), TW_OK);
+	assert_int_equal(add_as(f, "L", 1, id[2]), TW_OK);
+	assert_int_equal(add_as(f, "L", 1, id[3]), TW_RATE);
 	h = hold_of(id[0], "a-1");
 	assert_int_equal(hold_for(f, &h, LEASE_MS), TW_OK);
 	assert_int_equal(append(f, &h, 0, 150, LEASE_MS), TW_OK);
@@ -227,7 +225,7 @@ static void test_limits(void **state)
 	assert_int_equal(n, 5);
 	assert_int_equal(bytes, 150);
 	assert_int_equal(tw_catalogue_resumable_drop(f->c, &h, NULL), TW_OK);
-	assert_int_equal(add_as(f, "K", 400, KEEP_MS, id[0]), TW_OK); /* it counts no more */
+	assert_int_equal(add_as(f, "K", 400, id[0]), TW_OK); /* it counts no more */
 }
 
 static enum tw_status clean(struct fixture *f, struct tw_resumable_hold *h, bool *ret_expired)

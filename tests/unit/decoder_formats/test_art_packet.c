@@ -24,12 +24,12 @@ static void lead_v2(struct tw_buf *b, unsigned version, uint64_t ticks_per_s)
 	art_u16(b, 0);
 }
 
-static void thread_v2(struct tw_buf *b, uint32_t tid, const char *name)
+static void main_thread_v2(struct tw_buf *b)
 {
 	(void)tw_buf_add_u8(b, 0);
-	art_u32(b, tid);
-	art_u16(b, (unsigned)strlen(name));
-	art_text(b, name);
+	art_u32(b, MAIN);
+	art_u16(b, sizeof "main" - 1);
+	art_text(b, "main");
 }
 
 static void method_v2(struct tw_buf *b, uint64_t id, const char *line)
@@ -69,7 +69,7 @@ static void summary_v2(struct tw_buf *b, const char *clock)
 }
 
 /* The trace of six records that the layouts are checked with. */
-static void check_six(const struct event_log *log, bool cpu, bool names)
+static void check_six(const struct event_log *log, bool cpu)
 {
 	static const struct {
 		int64_t ns, cpu_ns;
@@ -82,9 +82,8 @@ static void check_six(const struct event_log *log, bool cpu, bool names)
 	assert_int_equal(log->status, TW_OK);
 	assert_int_equal(log->n, 6);
 	for (size_t i = 0; i < 6; i++)
-		art_check(log, i, rows[i].enter ? TW_EV_BEGIN : TW_EV_END_EARLIER,
-		        rows[i].enter || names ? rows[i].method : UNNAMED, rows[i].ns,
-		        cpu ? rows[i].cpu_ns : -1);
+		art_check(log, i, rows[i].enter ? TW_EV_BEGIN : TW_EV_END_EARLIER, rows[i].method,
+		        rows[i].ns, cpu ? rows[i].cpu_ns : -1);
 	assert_true(art_reported(log, "note unroll 4243 1200000 -1"));
 	assert_int_equal(log->clock.mono_base_ns, 123456789000);
 	assert_int_equal(event_log_repairs(log), 0);
@@ -103,12 +102,12 @@ static void test_form_b(void **state)
 
 	(void)state;
 	lead_v2(&b, 0xF5, 0);
-	thread_v2(&b, MAIN, "main");
+	main_thread_v2(&b);
 	methods_v2(&b);
 	block_v2(&b, 6, B_DUAL);
 	summary_v2(&b, "dual");
 	art_run_done(&log, &b);
-	check_six(&log, true, true);
+	check_six(&log, true);
 	assert_true(art_reported(&log, "\"layout\":\"v2-B\""));
 	event_log_done(&log);
 	lead_v2(&b, 4, 0);
@@ -116,7 +115,7 @@ static void test_form_b(void **state)
 	block_v2(&b, 6, "b8c1ca8907 e807 30 dc0b 01 dce336 7f a08d06 02 c09a0c 4f 80ea30");
 	summary_v2(&b, "wall");
 	art_run_done(&log, &b);
-	check_six(&log, false, true);
+	check_six(&log, false);
 	event_log_done(&log);
 }
 
@@ -137,7 +136,7 @@ static void test_form_b_split(void **state)
 			methods_v2(&b);
 		summary_v2(&b, "dual");
 		art_run_done(&log, &b);
-		check_six(&log, true, true);
+		check_six(&log, true);
 		event_log_done(&log);
 	}
 }
@@ -150,7 +149,7 @@ static void test_form_c(void **state)
 
 	(void)state;
 	lead_v2(&b, 0xF5, 250000000);
-	thread_v2(&b, MAIN, "main");
+	main_thread_v2(&b);
 	methods_v2(&b);
 	block_v2(&b, 3, records);
 	art_run(&log, &b);
@@ -228,7 +227,7 @@ static void test_long_running(void **state)
 	(void)state;
 	dump_start(&b);
 	block_v2(&b, 3, "e0f7c8e99707 b8c1ca8907  b817 30  b9c7ed00");
-	thread_v2(&b, MAIN, "main");
+	main_thread_v2(&b);
 	methods_v2(&b);
 	art_run_done(&log, &b);
 	assert_int_equal(log.n, 3);
@@ -251,7 +250,7 @@ static void test_counts(void **state)
 	/* A { B { } B { } } without times or size: +48, exit +1, -1 enters B again, exits */
 	art_bytes(&b, "02 92100000 060000 00000000");
 	art_bytes(&b, "b8c1ca8907 30 01 7f 01 00");
-	thread_v2(&b, MAIN, "main");
+	main_thread_v2(&b);
 	methods_v2(&b);
 	art_run_done(&log, &b);
 	assert_int_equal(log.n, 7);

@@ -22,11 +22,10 @@ static void build(struct tw_buf *b, struct trace_log *log)
 	tw_buf_done(b);
 }
 
-static void is_slice(
-        struct trace_log *log, uint64_t tid, size_t i, int64_t start_us, int64_t dur_us)
+static void is_slice(struct trace_log *log, size_t i, int64_t start_us, int64_t dur_us)
 {
 	size_t n;
-	struct tw_slice *s = trace_log_slices(log, trace_log_thread(log, tid)->thread_id, 0, &n);
+	struct tw_slice *s = trace_log_slices(log, trace_log_thread(log, 1)->thread_id, 0, &n);
 
 	assert_true(i < n);
 	assert_int_equal(s[i].start_ns, start_us * 1000);
@@ -49,9 +48,9 @@ static void test_exit_of_another(void **state)
 	art_record2(&b, 1, ZERO | EXIT, 60);
 	build(&b, &log);
 	assert_int_equal(log.info.slices, 3);
-	is_slice(&log, 1, 0, 10, 50);
-	is_slice(&log, 1, 1, 20, 30);
-	is_slice(&log, 1, 2, 40, 10);
+	is_slice(&log, 0, 10, 50);
+	is_slice(&log, 1, 20, 30);
+	is_slice(&log, 2, 40, 10);
 	assert_int_equal(log.repairs[TW_REPAIR_exit_without_enter], 1);
 	assert_int_equal(log.repairs[TW_REPAIR_enter_without_exit], 1);
 	trace_log_done(&log);
@@ -70,8 +69,8 @@ static void test_exit_of_the_inner(void **state)
 	art_record2(&b, 1, ZERO | EXIT, 30);
 	art_record2(&b, 1, ZERO | EXIT, 60);
 	build(&b, &log);
-	is_slice(&log, 1, 0, 10, 50);
-	is_slice(&log, 1, 1, 20, 10);
+	is_slice(&log, 0, 10, 50);
+	is_slice(&log, 1, 20, 10);
 	assert_int_equal(log.repairs[TW_REPAIR_exit_without_enter], 0);
 	trace_log_done(&log);
 }
@@ -173,9 +172,9 @@ static void test_unroll(void **state)
 	assert_true(art_reported(&events, " java.lang.String.eight \n"));
 	event_log_done(&events);
 	build(&b, &log);
-	is_slice(&log, 1, 0, 9, 31);
-	is_slice(&log, 1, 1, 10, 20);
-	is_slice(&log, 1, 2, 20, 10);
+	is_slice(&log, 0, 9, 31);
+	is_slice(&log, 1, 10, 20);
+	is_slice(&log, 2, 20, 10);
 	trace_log_done(&log);
 }
 
@@ -204,8 +203,8 @@ static void test_open_at_the_end(void **state)
 		art_record2(&b, 2, FOUR | ENTER, 50);
 		art_record2(&b, 2, FOUR | EXIT, 90);
 		build(&b, &log);
-		is_slice(&log, 1, 0, 10, rows[i].dur_us);
-		is_slice(&log, 1, 1, 20, 10);
+		is_slice(&log, 0, 10, rows[i].dur_us);
+		is_slice(&log, 1, 20, 10);
 		assert_int_equal(log.repairs[TW_REPAIR_enter_without_exit], 1);
 		assert_int_equal(log.repairs[TW_REPAIR_cpu_clock_only], i == 2);
 		trace_log_done(&log);

@@ -16,10 +16,9 @@
 #include "tests/unit/unit.h"
 
 /* Builds the model's trace.  Free the log with trace_log_done. */
-static struct trace_log build(
-        const struct model *m, enum model_form form, const struct tw_limits *limits)
+static struct trace_log build(const struct model *m, enum model_form form)
 {
-	struct tw_limits l = limits ? *limits : tw_limits_default();
+	struct tw_limits l = tw_limits_default();
 	struct tw_builder *b = tw_builder_new(&l);
 	struct trace_log log;
 	struct tw_err err = {0};
@@ -138,7 +137,7 @@ static void test_model(void **state)
 
 		model_make(&m, &shape);
 		for (int form = MODEL_RECORDS; form <= MODEL_PAIRS; form++) {
-			struct trace_log log = build(&m, (enum model_form)form, NULL);
+			struct trace_log log = build(&m, (enum model_form)form);
 
 			same_slices(&log, &m);
 			same_totals(&log, &m);
@@ -163,7 +162,7 @@ static void test_shuffled(void **state)
 		struct trace_log log;
 
 		model_make(&m, &shape);
-		log = build(&m, MODEL_SHUFFLED, NULL);
+		log = build(&m, MODEL_SHUFFLED);
 		same_slices(&log, &m);
 		same_totals(&log, &m);
 		same_trees(&log, &m);
@@ -968,7 +967,7 @@ static void test_large(void **state)
 
 		model_make(&m, &shape);
 		assert_int_equal(m.n, sizes[i]);
-		log = build(&m, MODEL_RECORDS, NULL);
+		log = build(&m, MODEL_RECORDS);
 		same_slices(&log, &m);
 		check_opens(&log);
 		for (size_t k = 0; k < log.n_chunks; k++) {

@@ -36,15 +36,14 @@ static struct fixture start(const struct tw_clock *clock)
 	return f;
 }
 
-static void slice(
-        const struct fixture *f, uint32_t track, int64_t ts_ns, int64_t dur_ns, uint64_t id)
+static void slice(const struct fixture *f, uint32_t track, int64_t ts_ns, int64_t dur_ns)
 {
 	const struct tw_event ev = {.kind = TW_EV_SLICE,
 	        .ts_ns = ts_ns,
 	        .dur_ns = dur_ns,
 	        .cpu_ns = -1,
 	        .track = track,
-	        .sym = f->sink->ops->method(f->sink, id)};
+	        .sym = f->sink->ops->method(f->sink, 1)};
 
 	assert_int_equal(f->sink->ops->events(f->sink, &ev, 1, NULL), TW_OK);
 }
@@ -130,7 +129,7 @@ static void test_end_of_a_side_file_closes_nothing(void **state)
 	        {.kind = TW_EV_END, .ts_ns = 30, .cpu_ns = -1}};
 
 	(void)state;
-	slice(&f, f.sink->ops->track(f.sink, 9, 9, TW_TID_LOW15), 5, 100, 1);
+	slice(&f, f.sink->ops->track(f.sink, 9, 9, TW_TID_LOW15), 5, 100);
 	tw_builder_next_input(f.b);
 	f.sink->ops->clock(f.sink, &(struct tw_clock){9, MONO_NS, -1, 0, 0});
 	for (int i = 0; i < 3; i++)
@@ -152,10 +151,10 @@ static void test_sources_stay_apart(void **state)
 	uint32_t sampled;
 
 	(void)state;
-	slice(&f, f.sink->ops->track(f.sink, 9, 9, TW_TID_LOW15), 5, 100, 1);
+	slice(&f, f.sink->ops->track(f.sink, 9, 9, TW_TID_LOW15), 5, 100);
 	sampled = f.sink->ops->track(f.sink, 9, 9, TW_TID_FULL);
 	f.sink->ops->source(f.sink, sampled, TW_SOURCE_SAMPLES, 10);
-	slice(&f, sampled, 5, 100, 1);
+	slice(&f, sampled, 5, 100);
 	write_out(&f, &log);
 	assert_int_equal(log.n_threads, 2);
 	trace_log_done(&log);
@@ -171,11 +170,11 @@ static int64_t landing(const struct tw_clock *first, const struct tw_clock *side
 	int64_t at = -1;
 	size_t n;
 
-	slice(&f, f.sink->ops->track(f.sink, 9, 9, TW_TID_FULL), 0, 1, 1);
+	slice(&f, f.sink->ops->track(f.sink, 9, 9, TW_TID_FULL), 0, 1);
 	tw_builder_next_input(f.b);
 	if (side)
 		f.sink->ops->clock(f.sink, side);
-	slice(&f, f.sink->ops->track(f.sink, 9, 10, TW_TID_FULL), 1000, 1, 1);
+	slice(&f, f.sink->ops->track(f.sink, 9, 10, TW_TID_FULL), 1000, 1);
 	write_out(&f, &log);
 	for (size_t i = 0; i < log.n_threads; i++)
 		if (log.threads[i].tid == 10 && log.threads[i].slices)
@@ -221,7 +220,7 @@ static void test_before_the_zero(void **state)
 	tw_builder_next_input(f.b);
 	f.sink->ops->clock(f.sink, &(struct tw_clock){9, MONO_NS - 100, -1, 0, 0});
 	track = f.sink->ops->track(f.sink, 9, 9, TW_TID_FULL);
-	slice(&f, track, 60, 50, 1);
+	slice(&f, track, 60, 50);
 	assert_int_equal(
 	        f.sink->ops->note(f.sink,
 	                &(struct tw_note){
@@ -276,10 +275,10 @@ static void test_process_reported_late(void **state)
 	struct trace_log log;
 
 	(void)state;
-	slice(&f, f.sink->ops->track(f.sink, 0, 12, TW_TID_FULL), 5, 100, 1);
+	slice(&f, f.sink->ops->track(f.sink, 0, 12, TW_TID_FULL), 5, 100);
 	f.sink->ops->thread_process(f.sink, 12, 77);
 	f.sink->ops->thread_process(f.sink, 12, 78); /* the first word counts */
-	slice(&f, f.sink->ops->track(f.sink, 77, 12, TW_TID_FULL), 10, 20, 1);
+	slice(&f, f.sink->ops->track(f.sink, 77, 12, TW_TID_FULL), 10, 20);
 	write_out(&f, &log);
 	assert_int_equal(log.n_threads, 1);
 	assert_int_equal(log.threads[0].pid, 77);
@@ -293,10 +292,10 @@ static void test_full_id_from_a_side_file(void **state)
 	struct trace_log log;
 
 	(void)state;
-	slice(&f, f.sink->ops->track(f.sink, 40000, 40077 & 0x7FFF, TW_TID_LOW15), 5, 100, 1);
+	slice(&f, f.sink->ops->track(f.sink, 40000, 40077 & 0x7FFF, TW_TID_LOW15), 5, 100);
 	tw_builder_next_input(f.b);
 	f.sink->ops->clock(f.sink, &(struct tw_clock){40000, MONO_NS, -1, 0, 0});
-	slice(&f, f.sink->ops->track(f.sink, 40000, 40077, TW_TID_FULL), 10, 20, 1);
+	slice(&f, f.sink->ops->track(f.sink, 40000, 40077, TW_TID_FULL), 10, 20);
 	write_out(&f, &log);
 	assert_int_equal(log.n_threads, 1);
 	assert_int_equal(log.threads[0].tid, 40077);

@@ -320,10 +320,10 @@ static void test_sampled(void **state)
 
 /* --- several traces --- */
 
-static void make_two(struct merged x[2], int64_t mono_apart, int64_t boot_apart)
+static void make_two(struct merged x[2])
 {
 	for (int i = 0; i < 2; i++) {
-		struct made m = begin(1000 + i * mono_apart, 5000 + i * boot_apart);
+		struct made m = begin(1000 + i * 700, 5000 + i * 700);
 
 		call(&m, WAITER, 100, 50, -1, i ? "b.App.start" : "a.App.start");
 		call(&m, WAITER, 400 + i * 77, 50, -1, "common.Page.show");
@@ -351,7 +351,7 @@ static void test_one_device(void **state)
 	struct merged x[2];
 
 	(void)state;
-	make_two(x, 700, 700);
+	make_two(x);
 	join(x, &o, "d", "s");
 	assert_int_equal(find(x, "a.App.start")->begin_ns, 5100);
 	assert_int_equal(find(x, "b.App.start")->begin_ns, 5800);
@@ -380,7 +380,7 @@ static void test_two_devices(void **state)
 	struct merged x[2];
 
 	(void)state;
-	make_two(x, 700, 700);
+	make_two(x);
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		join(x, &cases[i].o, "another", "s");
 		assert_int_equal(find(x, "a.App.start")->begin_ns, 5100);
