@@ -311,7 +311,7 @@ enum tw_status tw_fleet_write_callers(struct tw_fleet_request *q, struct tw_err 
  * times per trace.
  */
 
-struct flame_asked {
+struct flame {
 	struct tw_flame_query query;
 	unsigned cpu;
 	bool folded;
@@ -334,7 +334,7 @@ const struct tw_param tw_fleet_flame_params[] = {
         {0},
 };
 
-static void read_query(const struct tw_fleet_request *q, struct flame_asked *a)
+static void read_query(const struct tw_fleet_request *q, struct flame *a)
 {
 	a->cpu = (unsigned)tw_req_enum(q->req, "metric");
 	a->query.view = (enum tw_flame_view)tw_req_enum(q->req, "view");
@@ -343,7 +343,7 @@ static void read_query(const struct tw_fleet_request *q, struct flame_asked *a)
 	        a->folded ? NODES_MAX : tw_api_of(q->req)->config->flame_nodes);
 }
 
-static enum tw_status merge(struct tw_fleet_request *q, struct flame_asked *a, struct tw_err *err)
+static enum tw_status merge(struct tw_fleet_request *q, struct flame *a, struct tw_err *err)
 {
 	struct tw_rollup_tree named;
 	enum tw_status st = read_tree(q, &a->merged, &a->taking, err);
@@ -360,7 +360,7 @@ static enum tw_status merge(struct tw_fleet_request *q, struct flame_asked *a, s
 	               : st;
 }
 
-static enum tw_status grow(struct tw_fleet_request *q, struct flame_asked *a, struct tw_err *err)
+static enum tw_status grow(struct tw_fleet_request *q, struct flame *a, struct tw_err *err)
 {
 	struct tw_summary_tree summary = {.rest = a->taking.names.n};
 	const struct tw_forest one = {&summary.tree, 1};
@@ -376,15 +376,14 @@ static enum tw_status grow(struct tw_fleet_request *q, struct flame_asked *a, st
 
 /* --- the response --- */
 
-static bool is_rest(const struct flame_asked *a, const struct tw_flame_node *n)
+static bool is_rest(const struct flame *a, const struct tw_flame_node *n)
 {
 	return n->others || n->method == a->taking.names.n;
 }
 
 enum field { PARENT, METHOD, OTHER, VALUE, SELF, COUNT, TRACES, FIELDS };
 
-static int64_t field_of(
-        const struct flame_asked *a, const struct tw_flame_node *n, enum field which)
+static int64_t field_of(const struct flame *a, const struct tw_flame_node *n, enum field which)
 {
 	const int64_t values[FIELDS] = {[PARENT] = n->parent,
 	        [METHOD] = n->method < a->taking.names.n ? (int64_t)n->method : -1,
@@ -398,7 +397,7 @@ static int64_t field_of(
 	return values[which];
 }
 
-static bool put_columns(struct tw_fleet_request *q, const struct flame_asked *a)
+static bool put_columns(struct tw_fleet_request *q, const struct flame *a)
 {
 	static const char *const keys[FIELDS] = {
 	        "parent", "method", "other", "value", "self", "count", "in_traces"};
@@ -428,13 +427,13 @@ static bool put_columns(struct tw_fleet_request *q, const struct flame_asked *a)
 	return true;
 }
 
-static struct tw_str frame_of(const struct flame_asked *a, const struct tw_flame_node *n)
+static struct tw_str frame_of(const struct flame *a, const struct tw_flame_node *n)
 {
 	return is_rest(a, n) ? TW_STR("(other)") : a->taking.names.names[n->method];
 }
 
 /* The root is a frame only if it is a method. */
-static bool put_folded(struct tw_fleet_request *q, const struct flame_asked *a)
+static bool put_folded(struct tw_fleet_request *q, const struct flame *a)
 {
 	const struct tw_flame *f = &a->flame;
 	uint32_t *path = tw_arena_alloc(q->arena, (size_t)f->n + 1, sizeof *path); /* by depth */
@@ -456,7 +455,7 @@ static bool put_folded(struct tw_fleet_request *q, const struct flame_asked *a)
 
 enum tw_status tw_fleet_write_flame(struct tw_fleet_request *q, struct tw_err *err)
 {
-	struct flame_asked *a = tw_arena_zalloc(q->arena, 1, sizeof *a);
+	struct flame *a = tw_arena_zalloc(q->arena, 1, sizeof *a);
 	enum tw_status st;
 
 	if (!a)
