@@ -15,6 +15,7 @@
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/http/http.h"
 #include "server/query/query_compare.h"
+#include "server/query/query_reshape.h"
 
 /* --- the two sides, with a common numbering of methods --- */
 
@@ -520,12 +521,50 @@ static enum tw_status read_tree_query(
 	return st;
 }
 
+/* The trees of a side with only the calls of a method. */
+static enum tw_status focus_side(struct comparison *c, const struct tw_reshape *step,
+        struct tw_compare_side *side, struct tw_err *err)
+{
+	struct tw_forest *to = tw_arena_alloc(c->arena, side->n_traces, sizeof *to);
+	enum tw_status st = to ? TW_OK : tw_oom(err);
+
+	for (uint32_t i = 0; st == TW_OK && i < side->n_traces; i++)
+		st = tw_query_reshape(&side->traces[i], step, 1, c->arena, &to[i], err);
+	if (st == TW_OK)
+		side->traces = to;
+	return st;
+}
+
+static enum tw_status focus(struct comparison *c, struct tw_err *err)
+{
+	const struct tw_str name = tw_str_of(tw_req_text_or_empty(c->req, "focus"));
+	const uint32_t n = c->sides.n_names;
+	uint8_t *bits = tw_arena_zalloc(c->arena, (size_t)n / 8 + 1, 1);
+	const struct tw_reshape step = {TW_RESHAPE_FOCUS, bits, n, 0};
+	enum tw_status st = bits ? TW_NOT_FOUND : tw_oom(err);
+
+	if (!name.len)
+		return TW_OK;
+	for (uint32_t i = 0; bits && i < n; i++)
+		if (tw_str_eq(c->sides.names[i].name, name)) {
+			bits[i >> 3] |= (uint8_t)(1U << (i & 7));
+			st = TW_OK;
+		}
+	if (st == TW_NOT_FOUND)
+		return tw_fail(err, st, "neither side has a method of that name");
+	for (int side = 0; st == TW_OK && side < TW_SIDES; side++)
+		st = focus_side(c, &step, &c->sides.side[side], err);
+	return st;
+}
+
 static enum tw_status answer_tree(struct comparison *c, struct tw_err *err)
 {
 	struct tw_compare_query q;
 	struct tw_compare t;
 	enum tw_status st = read_tree_query(c, &q, err);
 
+	if (st == TW_OK)
+		st = focus(c, err);
 	if (st == TW_OK)
 		st = tw_query_compare(c->sides.side, &q, &c->sides.deadline, c->arena, &t, err);
 	if (st != TW_OK)
@@ -699,6 +738,9 @@ static enum tw_status compare_methods(struct tw_req *r, struct tw_err *err)
 }
 
 static const struct tw_param tree_params[] = {
+        TW_PARAM_TEXT("focus", 0,
+                "Only calls of the methods with this name and what they call, merged whatever "
+                "called them."),
         TW_PARAM_TEXT("root", 0,
                 "Method numbers from the top, with dots between them: drill-down. 404 when neither "
                 "side has that path."),

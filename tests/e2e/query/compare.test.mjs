@@ -116,6 +116,18 @@ test('a part of the tree, its cut, and the main thread', async () => {
 	assert.equal((await compare({ a: a1.id, b: b1.id, root: '4294967290' })).status, 404);
 });
 
+test('the calls of one method on both sides, whatever called them', async () => {
+	const sides = { a: `${a1.id},${a2.id}`, b: b1.id };
+	const whole = nodes((await compare(sides)).json);
+	const path = [...whole.keys()].find((p) => p.split('/').length === 3);
+	const name = path.split('/')[2];
+	const one = nodes((await compare({ ...sides, focus: name })).json);
+	assert.deepEqual([...one], [['', one.get('')], [`/${name}`, whole.get(path)]]);
+	assert.deepEqual(one.get('').map((of) => of.ns), whole.get(path).map((of) => of.ns));
+	const none = await compare({ ...sides, focus: 'no.Such.method' });
+	assert.deepEqual([none.status, none.json.error.message], [404, 'neither side has a method of that name']);
+});
+
 test('methods of both sides: changed, new and removed ones, per trace', async () => {
 	const sides = { a: `${a1.id},${a2.id}`, b: b1.id };
 	const { json } = await table(sides);

@@ -409,6 +409,7 @@ export const refusals: Record<string, string> = {
 	'a block\'s columns do not fit it': '数据块的列超出其大小',
 	'a block\'s size does not fit its columns': '数据块的大小与其列不符',
 	'a block of notes is damaged': '事件数据块已损坏',
+	'neither side has a method of that name': '两侧都没有此名称的方法',
 	'the trace file is damaged (slices)': 'Trace 文件已损坏（切片）',
 	'the trace file is damaged (call tree)': 'Trace 文件已损坏（调用树）',
 	'this upload is in quarantine, because it crashed decoders: an admin of the project can download it': '这个上传使解码器崩溃，已被隔离：项目管理员可以下载它',
