@@ -207,6 +207,18 @@ test('the graph is grey where a change may be chance, shows removed calls, and w
 	await page.keyboard.press('Enter');
 	await page.waitForSelector('nav[aria-label="Path of the flame graph"] [aria-current=true]:has-text("Repo.load")');
 	await page.waitForSelector('[data-graph]');
+	await page.locator('[data-diff=b] canvas').focus();
+	await page.keyboard.press('m');
+	await page.click('[role=menuitem] >> text=Only this method');
+	await page.waitForSelector('nav.steps >> text=only com.shop.Repo.load');
+	assert.deepEqual([at(page).get('focus'), at(page).get('root')], ['com.shop.Repo.load', null]);
+	await page.waitForSelector('[data-graph]');
+	await page.click('nav.steps button');
+	await page.waitForSelector('nav.steps', { state: 'detached' });
+	await page.goBack();
+	await page.goBack();
+	await page.waitForSelector('nav[aria-label="Path of the flame graph"] [aria-current=true]:has-text("Repo.load")');
+	await page.waitForSelector('[data-graph]');
 	await page.getByRole('button', { name: 'Children as a table' }).click();
 	await page.waitForSelector('#difference table >> text=Db.query');
 	await page.waitForFunction(() => location.search.includes('tables='));

@@ -76,7 +76,7 @@ export function flameOf(c: ComparedTree, side: 'a' | 'b'): { f: Flame; nodes: nu
 	const names = nodes.map((i) => (c.other[i] ? tr('(other)') : name.get(c.method[i]) ?? tr('all calls')));
 	const of = (list: number[]) => nodes.map((i) => list[i]);
 	return { nodes, f: { names, name: nodes.map((_, i) => i), parent: nodes.map((i) => at[c.parent[i]]), value: of(value), self: of(c[`${side}_self_ns`]), count: of(c[`${side}_count`]),
-		method: nodes.map(() => -1), other: of(c.other), total_nodes: c.total_nodes, shown_nodes: c.shown_nodes, partial: false } };
+		method: of(c.method), other: of(c.other), total_nodes: c.total_nodes, shown_nodes: c.shown_nodes, partial: false } };
 }
 
 /** Method numbers from the root of the response to a node. */

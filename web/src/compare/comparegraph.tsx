@@ -4,11 +4,13 @@ import { useMemo } from 'preact/hooks';
 import { css } from '../ui/color';
 import { change, colorOfLevel, flameOf, isChance, levelAt, pairOf, pathTo, relative } from './comparedoc';
 import { boxesOf, childrenOf } from '../trace/graph/flamelayout';
-import { count, duration, splitName } from '../i18n/format';
+import { count, duration, splitName, withoutParameters } from '../i18n/format';
 import { Graph } from '../trace/graph/graph';
 import { metricOf } from '../trace/graph/graphparts';
+import type { About } from '../trace/parts/methodmenu';
 import { useMore } from '../ui/panelstate';
 import { MethodName } from '../ui/parts';
+import { text } from '../ui/route';
 import { wordsOf } from '../api/source';
 import { tr } from '../i18n/strings/compare';
 import { dark } from '../ui/theme';
@@ -81,7 +83,17 @@ export function openNode(c: Pick<ComparedTree, 'other' | 'parent' | 'method'>, n
 	else go([...root, ...pathTo(c, c.other[node] ? c.parent[node] : node)]);
 }
 
-export function DiffGraph({ c, side, root, go, more }: { c: ComparedTree; side: 'a' | 'b'; root: number[]; go: (root: number[]) => void; more: () => void }) {
+/** Without the parameters that distinguish overloads. */
+const plainName = (n: { name: string; descriptor: string }) => (n.descriptor ? withoutParameters(n.name) : n.name);
+
+/** The method to which the graph is limited, which can be undone. */
+export function Focus({ of }: { of: (name: string) => void }) {
+	const name = text('focus');
+	return name ? <nav class="steps"><span class="step" title={name}>{tr('only {name}', { name })}<button class="plain" aria-label={tr('Show the whole comparison')} onClick={() => of('')}>×</button></span></nav> : null;
+}
+
+/** `focus` limits the graph to a method. Threads are the top level of `threads`; they are not methods. */
+export function DiffGraph({ c, side, root, go, more, focus, threads = false }: { c: ComparedTree; side: 'a' | 'b'; root: number[]; go: (root: number[]) => void; more: () => void; focus?: (name: string) => void; threads?: boolean }) {
 	const { a, nodes } = useMemo(() => {
 		const { f, nodes } = flameOf(c, side);
 		return { nodes, a: { f, boxes: boxesOf(f), at: { path: [], skip: 0 } } };
@@ -91,6 +103,11 @@ export function DiffGraph({ c, side, root, go, more }: { c: ComparedTree; side: 
 	const up = () => root.length > 0 && go(root.slice(0, -1));
 	const open = (i: number) => (i === 0 ? up() : openNode(c, nodes[i], root, go, more));
 	const words = wordsOf([]);
-	return <Graph a={a} label={tr('Differential flame graph')} hold="graph" metric={metricOf('wall', words)} words={words} matches={null} names={[]} fill={fill} factsOf={(i) => factsOf(c, nodes[i])}
+	const isThread = (m: number) => threads && (root.length ? m === root[0] : c.parent.some((p, i) => i > 0 && p === 0 && c.method[i] === m));
+	const itemsOf = ({ method, name }: About) => [
+		...(focus && !isThread(method) ? [{ label: tr('Only this method'), run: () => focus(plainName(c.names.find((n) => n.method === method)!)) }] : []),
+		{ label: tr('Copy name'), run: () => void navigator.clipboard?.writeText(name).catch(() => undefined) },
+	];
+	return <Graph a={a} label={tr('Differential flame graph')} hold="graph" metric={metricOf('wall', words)} words={words} matches={null} names={[]} fill={fill} factsOf={(i) => factsOf(c, nodes[i])} itemsOf={itemsOf}
 		open={open} up={up} came={null} />;
 }

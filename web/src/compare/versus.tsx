@@ -74,7 +74,7 @@ function versionOf(side: 'a' | 'b'): string {
 
 function useTree(params: Params | null, key: string) {
 	const root = rootOf(text('root')).join('.');
-	const own = { thread: text('thread'), frames: text('frames') === 'app' ? 'app' : '', root, max_nodes: number('nodes') };
+	const own = { thread: text('thread'), frames: text('frames') === 'app' ? 'app' : '', focus: text('focus'), root, max_nodes: number('nodes') };
 	return useLoad<ComparedTree | null>(`tree ${key} ${JSON.stringify(own)}`, async (s) =>
 		(params ? treeOf((await get<{ tree: FleetTree }>(WHERE, { ...params, ...own, limit: 1 }, s)).tree) : null));
 }

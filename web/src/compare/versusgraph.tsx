@@ -1,7 +1,7 @@
 // The differential flame graph of two sides of the fleet: numbers of one trace, grey what may be chance.
 import { Refusal, type ComparedTree } from '../api/api';
 import { pairOf } from './comparedoc';
-import { Below, DiffGraph, Legend, openNode, rootOf } from './comparegraph';
+import { Below, DiffGraph, Focus, Legend, openNode, rootOf } from './comparegraph';
 import { Crumbs } from '../trace/graph/graphparts';
 import { count } from '../i18n/format';
 import { afresh, useTable } from '../ui/panelstate';
@@ -13,6 +13,8 @@ import { compareWith } from './versuspick';
 
 const NODES_MAX = 200000;
 const GREY = tr('the change is under 1 % of the whole, or may be chance');
+
+const focus = (name: string) => compareWith({ focus: name || null });
 
 /** Names of the path come from earlier responses; numbers are those of one comparison. */
 const seen = { of: '', names: new Map<number, string>() };
@@ -32,11 +34,12 @@ function Graph({ c, of }: { c: ComparedTree; of: string }) {
 	const empty = pairOf(c, 0, 'ns')[side] === 0;
 	const names = namesOf(of, c);
 	return <>
+		<Focus of={focus} />
 		<Crumbs names={(m) => names.get(m)} path={root} go={go} />
 		<Legend grey={c.significant ? GREY : undefined} />
 		{!c.significant && <p class="quiet">{tr('With fewer than ten traces on a side, changes cannot be distinguished from chance: colours show every difference.')}</p>}
 		<div data-diff={side}>{empty ? <p class="quiet">{side === 'b' ? tr('B does not call this. Choose the widths of A to see it.') : tr('A does not call this. Choose the widths of B to see it.')}</p>
-			: <DiffGraph c={c} side={side} root={root} go={go} more={more} />}</div>
+			: <DiffGraph c={c} side={side} root={root} go={go} more={more} focus={focus} threads={!text('focus')} />}</div>
 		<div class="row under">
 			<span class="quiet">{tr('{nodes}; times are per trace, of {a} in A and {b} in B', { nodes: nodesOf(c), a: count(c.a.length), b: count(c.b.length) })}</span>
 			<span class="grow" />
@@ -47,7 +50,7 @@ function Graph({ c, of }: { c: ComparedTree; of: string }) {
 }
 
 export function VersusGraph({ tree, of }: { tree: Loaded<ComparedTree>; of: string }) {
-	const gone = tree.error instanceof Refusal && tree.error.status === 404 && text('root') !== '';
+	const gone = tree.error instanceof Refusal && tree.error.status === 404 && (text('root') !== '' || text('focus') !== '');
 	return (
 		<Panel title={tr('Differential flame graph')} id="difference" aside={<>
 			<Choice label={tr('Threads')} value={text('thread') || 'all'} options={[['all', tr('All threads')], ['main', tr('Main thread')]]} onPick={(v) => compareWith({ thread: v === 'main' ? v : null })} />
@@ -55,7 +58,7 @@ export function VersusGraph({ tree, of }: { tree: Loaded<ComparedTree>; of: stri
 			<span class="quiet">{tr('Widths')}</span><Choice label={tr('Widths')} value={text('width') === 'a' ? 'a' : 'b'} options={[['b', tr('As B')], ['a', tr('Widths of A, with removed calls')]]} onPick={(v) => set({ width: v === 'a' ? v : null }, true)} />
 		</>}>
 			{gone && <div class="notice"><strong>{tr('This path does not exist here.')}</strong><p>{tr('Neither side has a call on this path, or the set of traces has changed since the link was made.')}</p>
-				<button onClick={() => compareWith({})}>{tr('Show the whole graph')}</button></div>}
+				<button onClick={() => compareWith({ focus: null })}>{tr('Show the whole graph')}</button></div>}
 			{tree.error && !gone && <Failure error={tree.error} retry={tree.again} />}
 			{!tree.value && tree.busy && <Busy what={tr('Merging calls of both sides')} />}
 			{tree.value && !tree.error && <div class={tree.busy ? 'stale' : ''} data-graph={tree.busy ? undefined : '1'}><Graph c={tree.value} of={of} /></div>}

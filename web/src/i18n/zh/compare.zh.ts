@@ -91,6 +91,9 @@ const zh = {
 	'No methods match.': '没有符合条件的方法。',
 	'{methods} of {total} methods': '{total} 个方法中的 {methods} 个',
 	'Show more': '显示更多',
+	'Only this method': '只看此方法',
+	'Copy name': '复制名称',
+	'only {name}': '只看 {name}',
 } as const;
 
 export default zh satisfies Fits<typeof zh>;
