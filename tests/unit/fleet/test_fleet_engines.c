@@ -204,6 +204,8 @@ static void check_rollups(const struct tw_rollup *a, const struct tw_rollup *b)
 				        TW_OK);
 			check_stats(&stats[0], &stats[1]);
 			assert_true(!stats[0].worst == !stats[1].worst);
+			if (stats[0].worst)
+				assert_memory_equal(stats[0].worst, stats[1].worst, TW_ROLLUP_ID);
 		}
 	}
 }

@@ -397,7 +397,9 @@ static void select_totals(struct tw_buf *sql, const struct tw_fleet_query *query
 {
 	(void)tw_buf_add_str(sql, TW_STR("SELECT "));
 	name_dims(sql, query->dims);
-	(void)tw_buf_add_str(sql, TW_STR("method,sum(v),min(v),max(v),argMax(trace,v) FROM ("));
+	/* of traces with the largest value, the lowest id, as in the embedded engine */
+	(void)tw_buf_add_str(sql,
+	        TW_STR("method,sum(v),min(v),max(v),argMin(trace,tuple(bitNot(v),trace)) FROM ("));
 	put_rows(sql, query, metric);
 	(void)tw_buf_add_str(sql, TW_STR(") GROUP BY "));
 	name_dims(sql, query->dims);
