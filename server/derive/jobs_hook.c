@@ -265,23 +265,25 @@ static struct flight *flight_for(
 	return of_project < OF_A_PROJECT && !(mail && mails >= MAILS) ? space : NULL;
 }
 
-static bool any(const struct tw_hook_runner *h, bool busy, bool ended)
-{
-	for (size_t i = 0; i < FLIGHTS; i++)
-		if (h->flights[i].busy == busy && (!ended || h->flights[i].ended))
-			return true;
-	return false;
-}
-
 static bool is_busy(const struct tw_hook_runner *h)
 {
-	return any(h, true, false);
+	for (size_t i = 0; i < FLIGHTS; i++)
+		if (h->flights[i].busy)
+			return true;
+	return false;
 }
 
 /* No delivery starts while results wait to be stored. */
 static bool has_space(const struct tw_hook_runner *h)
 {
-	return any(h, false, false) && !any(h, true, true);
+	bool space = false;
+
+	for (size_t i = 0; i < FLIGHTS; i++) {
+		if (h->flights[i].busy && h->flights[i].ended)
+			return false;
+		space = space || !h->flights[i].busy;
+	}
+	return space;
 }
 
 /* Starts one delivery of the project, if one is allowed. */
