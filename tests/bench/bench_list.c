@@ -27,7 +27,7 @@ static const char load_sql[] =
         "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i+1 FROM n WHERE i+1<?2)"
         " INSERT INTO trace(project_id,trace_id,key_id,idempotency_key,content,state,created_ms,"
         "upload_bytes,app,version_name,version_code,build_id,mapping_id,device,os,abi,process,"
-        "scenario,session_id,uuid,labels,pid,started_ms,slices,duration_ns,rollup_state,anr_state,"
+        "scenario,session_id,uuid,labels,pid,recorded_ms,slices,duration_ns,rollup_state,anr_state,"
         "named)"
         " SELECT ?1,printf('01SIM%021d',i),'01SIMKEY','','trace='||hex(randomblob(32)),2,"
         "1760000000000+i*20000," MIXED(
