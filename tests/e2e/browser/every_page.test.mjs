@@ -175,8 +175,8 @@ test('a route loads only the code that it needs', async (t) => {
 	assert.ok(list.has('list') && !list.has('trace') && !list.has('worker') && !list.has('builds'), [...list].join());
 	assert.ok(builds.has('builds') && !builds.has('trace') && !builds.has('list'), [...builds].join());
 	assert.ok(trace.has('trace') && trace.has('worker') && !trace.has('list'), [...trace].join());
-	assert.ok(compare.has('compare') && !compare.has('trace') && !compare.has('worker') && !compare.has('list'), [...compare].join());
-	for (const [own, has] of Object.entries({ keyspage: keys, people, account })) assert.ok(has.has(own) && !['trace', 'worker', 'list', 'compare', 'builds'].some((x) => has.has(x)), [...has].join());
+	assert.ok(compare.has('graphpages') && !compare.has('trace') && !compare.has('worker') && !compare.has('list'), [...compare].join());
+	for (const [own, has] of Object.entries({ keyspage: keys, people, account })) assert.ok(has.has(own) && !['trace', 'worker', 'list', 'graphpages', 'builds'].some((x) => has.has(x)), [...has].join());
 	await done(page, t);
 });
 
