@@ -116,17 +116,13 @@ struct subtraction {
 	uint32_t n_methods;
 };
 
+/* Methods of damaged chunks, which may be any number, are not in the stored tree. */
 static bool begin(struct subtraction *s)
 {
-	const uint32_t n = tw_tree_builder_nodes(s->outside);
-
-	for (uint32_t i = 1; i < n; i++) {
-		const uint32_t method = tw_tree_builder_linked(s->outside, i).method;
-
-		if (method >= s->n_methods)
-			s->n_methods = method + 1;
-	}
-	s->node_of = tw_mem_zalloc(n, sizeof *s->node_of);
+	for (uint32_t i = 1; i < s->tree->n; i++)
+		if (s->tree->nodes[i].method >= s->n_methods)
+			s->n_methods = s->tree->nodes[i].method + 1; /* at most TW_NO_METHOD */
+	s->node_of = tw_mem_zalloc(tw_tree_builder_nodes(s->outside), sizeof *s->node_of);
 	s->child_of = tw_mem_zalloc(s->n_methods, sizeof *s->child_of);
 	return s->node_of && s->child_of;
 }
@@ -137,8 +133,7 @@ static void list_children(struct subtraction *s, uint32_t node)
 	const uint32_t end = node + nodes[node].subtree;
 
 	for (uint32_t i = node + 1; i < end; i += nodes[i].subtree)
-		if (nodes[i].method < s->n_methods)
-			s->child_of[nodes[i].method] = i;
+		s->child_of[nodes[i].method] = i;
 }
 
 /* Finds the nodes of the children outside, and subtracts the node itself.  False: the stored tree
@@ -156,7 +151,7 @@ static bool subtract_node(struct subtraction *s, uint32_t i)
 		list_children(s, at);
 	for (uint32_t k = 0; k < n_children; k++) {
 		const struct tw_linked_node child = tw_tree_builder_linked(s->outside, list[k]);
-		const uint32_t found = s->child_of[child.method];
+		const uint32_t found = child.method < s->n_methods ? s->child_of[child.method] : 0;
 
 		if (!found || s->tree->nodes[found].parent != at ||
 		        s->tree->nodes[found].method != child.method)

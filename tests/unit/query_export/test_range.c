@@ -658,6 +658,32 @@ static void test_outside_of_another_tree(void **state)
 	tw_tree_builder_free(outside);
 }
 
+/* A damaged chunk may have any method, also the one of no method. */
+static void test_outside_of_any_method(void **state)
+{
+	const uint32_t methods[] = {4, UINT32_MAX - 1, TW_NO_METHOD};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+		struct tw_tree_builder *outside = tw_tree_builder_new(UINT32_MAX);
+		struct tw_tree_node nodes[2] = {
+		        {.method = TW_NO_METHOD, .subtree = 2, .total_ns = 9},
+		        {.method = 3,
+		                .subtree = 1,
+		                .depth = 1,
+		                .count = 1,
+		                .total_ns = 9,
+		                .self_ns = 9}};
+		const struct tw_slice s = {.dur_ns = 9, .method = methods[i], .cpu_ns = -1};
+		struct tw_tree t = {nodes, 2};
+
+		assert_int_equal(tw_tree_builder_add(outside, &s, 1), TW_OK);
+		assert_int_equal(tw_tree_builder_link(outside), TW_OK);
+		assert_int_equal(tw_outside_subtract(&t, outside, NULL), TW_CORRUPT);
+		tw_tree_builder_free(outside);
+	}
+}
+
 /* Large graphs are the same, however many threads open their nodes. Many nodes have the same number
  * of calls. */
 static void test_graphs(void **state)
@@ -1051,6 +1077,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_outside_of_chunks),
         cmocka_unit_test(test_outside_limits),
         cmocka_unit_test(test_outside_of_another_tree),
+        cmocka_unit_test(test_outside_of_any_method),
         cmocka_unit_test(test_graphs_of_most),
         cmocka_unit_test(test_graphs),
         cmocka_unit_test(test_thread),
