@@ -146,6 +146,7 @@ struct reading {
 	uint32_t *map; /* by node: the node that has its calls; TW_ROLLUP_NO_NODE: none */
 	bool *moved;   /* by node: its path lost frames, so another path of the same trace may
 	                  become equal to it */
+	bool *joined;  /* by node of `to`: it has calls of a moved path */
 };
 
 enum part { ALL, OWN, ALL_AS_OWN };
@@ -173,10 +174,11 @@ static bool take_sums(const struct reading *r, uint32_t node, enum part part, ui
 			s.self_ns = s.total_ns;
 			s.cpu_self_ns = s.cpu_ns;
 		}
-		if (r->moved[node]) {
+		if (s.square > 0 && (r->moved[node] || r->joined[to])) {
 			const double before = tw_rollup_tree_all(r->to, to).square;
 
 			s.square = square_of_both(before, s.square) - before;
+			r->joined[to] = true;
 		}
 		fits = tw_rollup_tree_add(r->to, to, &s);
 	}
@@ -227,11 +229,12 @@ enum tw_status tw_fleet_tree_read(const struct tw_rollup_tree *t, const struct t
         struct tw_arena *a, struct tw_rollup_tree *ret, struct tw_err *err)
 {
 	struct reading of = {t, r, ret, tw_arena_alloc(a, (size_t)t->n + 1, sizeof *of.map),
-	        tw_arena_zalloc(a, (size_t)t->n + 1, sizeof *of.moved)};
+	        tw_arena_zalloc(a, (size_t)t->n + 1, sizeof *of.moved),
+	        tw_arena_zalloc(a, (size_t)t->n + 1, sizeof *of.joined)};
 
 	*ret = (struct tw_rollup_tree){
 	        .arena = a, .coarse = true, .traces = t->traces, .omitted_level = t->omitted_level};
-	if (!of.map || !of.moved)
+	if (!of.map || !of.moved || !of.joined)
 		return tw_tree_fail_too_large(err);
 	for (uint32_t i = 0; i < t->n; i++)
 		if (!read_node(&of, i))

@@ -355,6 +355,25 @@ static void test_merged_paths_understate_no_variance(void **state)
 	tw_arena_free(t.arena);
 }
 
+/* The same if only the first of them loses frames. */
+static void test_a_path_merged_into_before(void **state)
+{
+	struct tw_rollup_tree t = {.arena = tw_arena_new(ARENA), .coarse = true}, read;
+	const uint8_t a[NUMBERS] = {[A] = 1};
+	uint32_t main = numbered(&t, TW_ROLLUP_NO_NODE, MAIN, 7, 0);
+	const struct tw_rollup_tree_sum three = {.traces = 1, .total_ns = 3, .square = 9},
+	                                four = {.traces = 1, .total_ns = 4, .square = 16};
+	uint32_t above = numbered(&t, main, A, 3, 0);
+
+	(void)state;
+	assert_true(tw_rollup_tree_add(&t, tw_rollup_tree_child(&t, above, X + 1), &three));
+	assert_true(tw_rollup_tree_add(&t, tw_rollup_tree_child(&t, main, X + 1), &four));
+	read = read_by(&t, (struct tw_fleet_reading){.foreign = a});
+	assert_int_equal(read.n, 2);
+	assert_int_equal(tw_rollup_tree_all(&read, 1).square, 49);
+	tw_arena_free(t.arena);
+}
+
 static void test_names_of_threads(void **state)
 {
 	char out[TW_ROLLUP_THREAD_BYTES];
@@ -492,6 +511,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_callers_are_reported_once),
         cmocka_unit_test(test_the_focus_is_one_method),
         cmocka_unit_test(test_merged_paths_understate_no_variance),
+        cmocka_unit_test(test_a_path_merged_into_before),
         cmocka_unit_test(test_names_of_threads),
         cmocka_unit_test(test_many_names_of_threads),
         cmocka_unit_test(test_levels),
