@@ -286,7 +286,7 @@ static enum tw_status check_names(struct tw_req *r, struct tw_err *err)
 		near = nearest(r->route, name);
 		if (near)
 			return tw_fail(err, TW_BAD_REQUEST,
-			        "unknown parameter %.40s; the nearest is %.64s", name, near);
+			        "unknown parameter %.40s; did you mean %.64s?", name, near);
 		list_known(r->route, all, sizeof all);
 		return tw_fail(err, TW_BAD_REQUEST,
 		        "unknown parameter %.40s; the parameters are: %s", name, all);

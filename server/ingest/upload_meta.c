@@ -66,10 +66,11 @@ static enum tw_status unknown(const char *name, struct tw_err *err)
 		tw_near_match_try(&near, name, others[i]);
 	if (near.best)
 		return tw_fail(err, TW_BAD_REQUEST,
-		        "unknown metadata %.64s; the nearest is %s; use labels for your own", name,
-		        near.best);
-	return tw_fail(
-	        err, TW_BAD_REQUEST, "unknown metadata %.64s; use labels for your own", name);
+		        "unknown metadata field %.64s; did you mean %s? Use labels for your own "
+		        "fields",
+		        name, near.best);
+	return tw_fail(err, TW_BAD_REQUEST,
+	        "unknown metadata field %.64s; use labels for your own fields", name);
 }
 
 static enum tw_status set_number(

@@ -521,7 +521,7 @@ static enum tw_status read_tree_query(
 	return st;
 }
 
-/* The trees of a side with only the calls of a method. */
+/* Limits the trees of a side to the calls of a method. */
 static enum tw_status focus_side(struct comparison *c, const struct tw_reshape *step,
         struct tw_compare_side *side, struct tw_err *err)
 {
@@ -551,7 +551,7 @@ static enum tw_status focus(struct comparison *c, struct tw_err *err)
 			st = TW_OK;
 		}
 	if (st == TW_NOT_FOUND)
-		return tw_fail(err, st, "neither side has a method of that name");
+		return tw_fail(err, st, "neither side has a method with that name");
 	for (int side = 0; st == TW_OK && side < TW_SIDES; side++)
 		st = focus_side(c, &step, &c->sides.side[side], err);
 	return st;
@@ -739,8 +739,8 @@ static enum tw_status compare_methods(struct tw_req *r, struct tw_err *err)
 
 static const struct tw_param tree_params[] = {
         TW_PARAM_TEXT("focus", 0,
-                "Only calls of the methods with this name and what they call, merged whatever "
-                "called them."),
+                "Limits the trees to the calls of the methods with this name and their callees. "
+                "Calls from different callers are merged."),
         TW_PARAM_TEXT("root", 0,
                 "Method numbers from the top, with dots between them: drill-down. 404 when neither "
                 "side has that path."),

@@ -95,7 +95,7 @@ enum tw_status tw_fleet_take_names(struct tw_fleet_request *q,
 
 const struct tw_param tw_fleet_root_params[] = {
         TW_PARAM_TEXT("focus", 0,
-                "Only calls of the method with this name, merged whatever called them: top down "
+                "Limits the graph to the calls of the method with this name, merged: top down "
                 "with their callees, bottom up with their callers."),
         TW_PARAM_TEXT("root", 0,
                 "Methods from the top of the view (with `focus`, below its method) to the node to "
@@ -327,8 +327,8 @@ static const char *const formats[] = {"json", "folded", NULL};
 
 const struct tw_param tw_fleet_flame_params[] = {
         TW_PARAM_ENUM("format", formats,
-                "`folded`: `thread;a;b ns` per line, for flamegraph.pl and other tools, with up to "
-                "200,000 nodes."),
+                "`folded`: one `thread;a;b ns` per line, for flamegraph.pl and other tools, with "
+                "up to 200,000 nodes."),
         TW_PARAM_ENUM("view", views, "From threads down, or from methods up to their callers."),
         TW_PARAM_ENUM("metric", metrics, ""),
         {0},

@@ -22,11 +22,11 @@ struct tw_fleet_taking {
 enum tw_status tw_fleet_take_names(struct tw_fleet_request *q,
         const struct tw_rollup_tree *const *trees, size_t n, struct tw_fleet_taking *ret,
         struct tw_err *err) TW_MUST_USE;
-/* Reads focus= into taking->reading.  `callers`: how the method's calls are read.  TW_NOT_FOUND if
- * no tree has a method of that name. */
+/* Reads focus= into taking->reading; `callers` as in struct tw_fleet_focus.  TW_NOT_FOUND if
+ * no tree has a method with that name. */
 enum tw_status tw_fleet_read_focus(struct tw_fleet_request *q, bool callers,
         struct tw_fleet_taking *taking, struct tw_err *err) TW_MUST_USE;
-/* root=, numbers separated by dots, below the method of focus=. */
+/* Reads root=: numbers separated by dots, starting below the method of focus=. */
 enum tw_status tw_fleet_read_root(const struct tw_fleet_request *q,
         const struct tw_fleet_taking *taking, const uint32_t **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;

@@ -66,10 +66,10 @@ static enum tw_status find_by_hash(
 	        " revoked_ms, 1 FROM api_key WHERE old_hash=?1",
 	        "h", hash);
 
-	return st == TW_OK && !found
-	               ? tw_fail(err, TW_NO_TOKEN,
-	                         "the key is unknown: is it complete, and of this server?")
-	               : st;
+	return st == TW_OK && !found ? tw_fail(err, TW_NO_TOKEN,
+	                                       "unknown key: check that it is complete and was "
+	                                       "created on this server")
+	                             : st;
 }
 
 /* The client has the secret, so the error may say why it no longer works. */
@@ -154,7 +154,7 @@ enum tw_status tw_catalogue_keys(struct tw_catalogue *c, const char *project_id,
 	        "tti", project_id, before[0] ? before : "~", (int64_t)limit);
 }
 
-static const char no_key[] = "the project has no valid key of this id";
+static const char no_key[] = "the project has no valid key with this id";
 
 enum tw_status tw_catalogue_key_get(struct tw_catalogue *c, const char *project_id,
         const char *key_id, struct tw_arena *a, struct tw_key_row *ret, struct tw_err *err)

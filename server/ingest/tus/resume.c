@@ -573,7 +573,7 @@ static const char *decode_base64(
 		return "";
 	if (gnutls_base64_decode2(&from, &to) != 0) {
 		(void)tw_fail(err, TW_BAD_REQUEST,
-		        "Upload-Metadata and Upload-Checksum take values in base64");
+		        "values of Upload-Metadata and Upload-Checksum must be base64");
 		return NULL;
 	}
 	text = tw_arena_str(a, (struct tw_str){(const char *)to.data, to.size});

@@ -207,7 +207,7 @@ test('a key for an unknown project is refused, with a similar name and the flag 
 		const made = create('chat', '--new-project');
 		assert.deepEqual([made.status, made.stderr], [0, '']);
 	}
-	assert.equal(key('revoke', 'shopping', 'x').stderr, 'tracewell key: the project has no valid key of this id\n');
+	assert.equal(key('revoke', 'shopping', 'x').stderr, 'tracewell key: the project has no valid key with this id\n');
 	for (const verb of ['list', 'rotate', 'revoke']) {
 		const slip = key(verb, 'shopin', ...(verb === 'list' ? [] : ['x']));
 		assert.deepEqual([slip.status, slip.stdout], [1, '']);

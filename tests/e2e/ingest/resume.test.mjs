@@ -96,7 +96,7 @@ test('supported extensions are listed, others are refused', async (t) => {
 		assert.ok(answer.json.error.message);
 		assert.equal(answer.headers.get('tus-resumable'), '1.0.0');
 	}
-	assert.match((await create({ 'Upload-Metadata': metadata({ bild_id: 'typo' }) })).text, /unknown metadata bild_id; the nearest is build_id/);
+	assert.match((await create({ 'Upload-Metadata': metadata({ bild_id: 'typo' }) })).text, /unknown metadata field bild_id; did you mean build_id\?/);
 	assert.match((await create({ 'Upload-Metadata': 'build_id !!!' })).text, /Upload-Metadata .* base64/);
 	assert.equal((await s.ask('POST', '/api/v1/uploads', { key: s.ingest, headers: { 'Upload-Length': '1' } })).status, 412);
 	assert.equal((await create({}, null)).status, 401);

@@ -747,7 +747,7 @@ static void test_parameters(void **state)
 	asked_for(f, "/read?name=x&hidden=1",
 	        "unknown parameter hidden; the parameters are: name, n, m, f, w, v, many, last");
 	asked_for(f, "/read?name=x&hidden=1", "\"known\":");
-	asked_for(f, "/read?name=x&mnay=1", "unknown parameter mnay; the nearest is many");
+	asked_for(f, "/read?name=x&mnay=1", "unknown parameter mnay; did you mean many?");
 	asked_for(f, "/read?name=x&mnay=1", "\"known\":");
 	/* a route that accepts any parameter reads only declared ones */
 	asked_for(f, "/any?name=x&hidden=1&last=z", "[x 7 42 1 0 -1  unread]");
