@@ -182,6 +182,21 @@ test('the merged flame graph: opened by clicks, searched, centered on a method, 
 	await done(page, t);
 });
 
+test('one of two overloads is opened in the merged flame graph', async (t) => {
+	await server.put('/api/v1/builds/overloads/methods', ['# v', '1,1,com.shop.Main start ()V', '2,1,com.shop.Repo get (I)V', '3,1,com.shop.Repo get (J)V', ''].join('\n'));
+	await server.trace(btrace([[PID, 2, 2 * MS, 8 * MS], [PID, 3, 11 * MS, 4 * MS], [PID, 1, MS, 16 * MS]], { pid: PID }), { query: { app: 'overloads', build_id: 'overloads' } });
+	await until(async () => (await server.get('/api/v1/fleet/flame?app=overloads')).json?.names?.some((n) => n.name === 'com.shop.Repo.get'), 'it is counted and named', 60);
+	const page = await open('/fleet/flame?app=overloads');
+	await page.waitForSelector('[data-flame=top_down] canvas');
+	await page.locator('[data-flame] canvas').focus();
+	for (let i = 0; i < 3; i++) await page.keyboard.press('ArrowDown');
+	assert.ok((await page.locator('#flame .keyed').last().innerText()).startsWith('com.shop.Repo.get(int)'));
+	await page.keyboard.press('Enter');
+	await page.waitForSelector('nav.crumbs [aria-current=true]:has-text("Repo.get")');
+	await page.waitForSelector('[data-flame=top_down] canvas');
+	await done(page, t);
+});
+
 test('a method lists its callers and callees, with links', async (t) => {
 	await ready();
 	const page = await open('/fleet/methods?app=fleet&scenario=open_cart&method=com.shop.Repo.load');

@@ -44,6 +44,9 @@ function graphOf(v: FleetFlame): Graphed {
 	return { v, names, f, boxes: boxesOf(f), at: { path: [], skip: 0 } };
 }
 
+/** Without the parameters that distinguish overloads of one response: another one may have one of them only. */
+const plainName = ({ v }: Graphed, method: number) => v.names.find((n) => n.method === method)?.name;
+
 function factsOf({ f, v }: Graphed, node: number): [string, string][] {
 	return [[tr('per trace'), duration(f.value[node])], [tr('self'), duration(f.self[node])], [tr('calls'), count(f.count[node])],
 		[tr('share'), percent(f.value[node] / (f.value[0] || 1))], ...(f.other[node] ? [] : [[tr('in'), tr('{n} of {traces} traces', { n: count(v.in_traces[node]), traces: count(v.of_traces) })] as [string, string]])];
@@ -52,9 +55,9 @@ function factsOf({ f, v }: Graphed, node: number): [string, string][] {
 const center = (method: string) => set({ method, view: null, ...TOP, ...afresh() }, true);
 
 /** What can be done with a method; nothing with a thread. */
-function itemsOf({ method, name }: About, { v }: Graphed) {
-	if (method < v.threads.length) return [];
-	const plain = v.names.find((n) => n.method === method)!.name;
+function itemsOf({ method, name }: About, a: Graphed) {
+	if (method < a.v.threads.length) return [];
+	const plain = plainName(a, method)!;
 	return [
 		{ label: tr('Callers and callees'), run: () => center(plain) },
 		{ label: tr('Over versions'), run: () => visit(methodLink(plain)) },
@@ -76,7 +79,7 @@ function Picture({ view, method = '' }: { view: View; method?: string }) {
 	const hold = method && view === 'bottom_up' ? 'callers' : 'graph';
 	const [listed, list] = useTable(hold);
 	const missing = load.error instanceof Refusal && load.error.status === 404;
-	const moved = a && !load.busy && root.length > 0 && a.names[root[root.length - 1]] !== at; // other traces number their methods otherwise
+	const moved = a && !load.busy && root.length > 0 && plainName(a, root[root.length - 1]) !== at; // other traces number their methods otherwise
 	if (missing && method) return <p class="quiet">{tr('These traces have no such calls, or they are too short.')}</p>;
 	if (root.length > 0 && (missing || moved)) return <div class="notice"><strong>{tr('This path does not exist here.')}</strong>
 		<p>{tr('The traces have changed since the link was made.')}</p><button onClick={() => set(TOP)}>{tr('Show the whole graph')}</button></div>;
@@ -85,13 +88,13 @@ function Picture({ view, method = '' }: { view: View; method?: string }) {
 	if (a.v.of_traces === 0) return <NoTraces />;
 	if (a.f.value[0] === 0) return <p class="quiet">{tr('None of these traces has this value.')}</p>;
 
-	const go = (to: number[]) => set({ root: to.join('.'), at: a.names[to[to.length - 1]] ?? null, nodes: null, ...afresh() }, true);
+	const go = (to: number[]) => set({ root: to.join('.'), at: plainName(a, to[to.length - 1]) ?? null, nodes: null, ...afresh() }, true);
 	const more = () => set({ nodes: Math.min(NODES_MAX, a.f.shown_nodes * 4) }, true);
 	const up = () => root.length > 0 && go(root.slice(0, -1));
 	const open = (i: number) => {
 		if (!method) return i === 0 ? up() : openNode(a.f, i, root, go, more);
 		if (a.f.other[i]) more();
-		else if (i > 0 && a.f.method[i] >= a.v.threads.length) center(a.v.names.find((n) => n.method === a.f.method[i])!.name);
+		else if (i > 0 && a.f.method[i] >= a.v.threads.length) center(plainName(a, a.f.method[i])!);
 	};
 	const flip = hold === 'callers';
 	return (
