@@ -52,7 +52,7 @@ enum tw_status tw_tree_builder_add(struct tw_tree_builder *b, const struct tw_sl
 /* Enters the nodes of slices that are open at the begin of the next ones, outermost first, without
  * counting them.  These nodes have no calls and no time until the trees are merged. */
 enum tw_status tw_tree_builder_enter(struct tw_tree_builder *b, const struct tw_slice *s, size_t n);
-/* Enters the node of a call, as tw_tree_builder_add, and adds only to its time. */
+/* Enters the node of a call as tw_tree_builder_add does, but adds only time to it. */
 enum tw_status tw_tree_builder_add_time(
         struct tw_tree_builder *b, const struct tw_slice *s, int64_t ns);
 /* Adds all nodes of t below its node 0, as if their calls had been added. */

@@ -365,7 +365,7 @@ static enum tw_status return_known(void *arg, const struct tw_lost_file *f, stru
 	return TW_OK;
 }
 
-/* A newer backup of the catalogue was restored: it has rows for files that an older one had not.
+/* After the restore of a newer catalogue: it has rows for files that the older one lacked.
  * False: some of them may be left. */
 static bool return_all(const struct tw_decode_parts *parts, const _Atomic bool *stop)
 {

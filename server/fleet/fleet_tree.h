@@ -37,11 +37,11 @@ enum tw_status tw_fleet_tree_names(const struct tw_rollup_tree *const *trees, si
         const struct tw_rollup_naming *namings, size_t n_ids, struct tw_arena *a,
         struct tw_fleet_names *ret, struct tw_err *err) TW_MUST_USE;
 
-struct tw_fleet_focus {    /* on one method; the calls inside its calls count with those */
+struct tw_fleet_focus {    /* on one method; its nested calls count with the outer call */
 	const uint8_t *on; /* one byte per number, set for the method; NULL: no focus */
 	uint32_t number;   /* of the method in the tree that is read */
-	bool callers;      /* its callees are merged into it; false: its calls become roots, without
-	                      callers and threads */
+	bool callers;      /* its callees are merged into it; false: its calls become roots, and
+	                      their callers and threads are dropped */
 };
 struct tw_fleet_reading { /* how trees are read */
 	const struct tw_fleet_names *names;

@@ -1,6 +1,6 @@
 /*
- * query_outside.c - the call tree of a range as the stored tree of its thread without what is
- * outside.
+ * query_outside.c - computes the call tree of a range by subtracting the calls outside of
+ * it from the stored tree of its thread.
  *
  *      range            |--------------------|
  *      chunks   | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 |     1, 2, 3, 7 and 8 are read

@@ -18,7 +18,7 @@
  *
  * If the range contains the complete thread, or no range is selected, the lane has one part: its
  * tree is read from the file.  If the range is most of a thread, and the longest calls are not
- * needed, the parts build what is outside of it, and one more part reads the stored tree
+ * needed, the parts build the tree of the calls outside, and one more part reads the stored tree
  * (query_outside.h).
  *
  * The file and the arena may be used by one thread at a time, so a lock protects reading a chunk's
@@ -47,7 +47,7 @@ struct lane {
 	uint32_t thread_id;
 	const struct tw_chunk_row *rows; /* NULL: the tree is read as stored */
 	uint32_t n;                      /* chunks; for a stored tree, only orders the work */
-	bool outside;                    /* the parts build the tree of what is outside */
+	bool outside;                    /* the parts build the tree of the calls outside */
 	uint64_t calls;                  /* of the complete thread */
 	uint64_t nodes;                  /* the tree has hardly more; 0: few or unknown */
 	uint32_t first_part, n_parts;
@@ -511,7 +511,7 @@ static uint64_t stored_nodes(const struct scan *s, const struct tw_thread_info *
 	return complete ? n : 2 * n;
 }
 
-/* Changes a lane to build what is outside, if that takes less time. */
+/* Changes a lane to build the tree of the calls outside, if that takes less time. */
 static enum tw_status find_outside(struct scan *s, struct lane *l, struct tw_err *err)
 {
 	enum tw_status st = tw_outside_chunks(s->query->file, l->thread_id, s->query->sel, l->nodes,

@@ -16,8 +16,8 @@ struct tw_catalogue;
 /* TW_NOT_FOUND, with the most similar name in the message. */
 enum tw_status tw_cli_project_find(struct tw_catalogue *c, const char *name,
         char ret_id[TW_ID_BYTES], struct tw_err *err) TW_MUST_USE;
-/* Creates a missing project if `may_create`, or if it is the first one: with a typing error, traces
- * would otherwise arrive in a project that no user opens. */
+/* Creates a missing project if `may_create`, or if it is the first one.  Otherwise a misspelled
+ * name would create a project that no user opens. */
 enum tw_status tw_cli_project_make(struct tw_catalogue *c, const char *name, bool may_create,
         char ret_id[TW_ID_BYTES], struct tw_err *err) TW_MUST_USE;
 
