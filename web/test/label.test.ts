@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { isolated } from '../src/i18n/format';
 import { fit, fitMethod } from '../src/ui/label';
 
 const g = { measureText: (s: string) => ({ width: s.length }) } as unknown as CanvasRenderingContext2D; // one a character
@@ -27,4 +28,10 @@ test('a character of several parts is not split', () => {
 	assert.equal(fit(g, 'abce\u0301f done', 5), 'abc…');
 	assert.equal(fit(g, 'abce\u0301f done', 6), 'abce\u0301…');
 	assert.equal(fit(g, 'abcdef done', 6), 'abcde…');
+});
+
+test('only a name with letters from right to left is isolated', () => {
+	assert.equal(isolated('com.app.Feed'), 'com.app.Feed');
+	assert.equal(isolated('写入 é'), '写入 é');
+	for (const name of ['תטבי', 'تطبيق 2']) assert.equal(isolated(name), `\u2068${name}\u2069`);
 });

@@ -300,5 +300,6 @@ test('names cannot reorder the text around them, in any list, title or label', a
 	/* the version follows the name of the app on its right */
 	const [app, version] = await page.locator('h1 bdi').evaluateAll((all) => all.map((e) => e.getBoundingClientRect().left));
 	assert.ok(app < version);
+	assert.match(await page.title(), /^\u2068[^\u2068\u2069]+\u2069 · tracewell$/);
 	await page.context().close();
 });

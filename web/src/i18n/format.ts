@@ -92,6 +92,9 @@ export function harmless(name: string): string {
 	return name.replace(CONTROLS, (c) => `[U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}]`);
 }
 
+/** A name where no element isolates it, as on a canvas: one written from right to left would reorder what follows. */
+export const isolated = (name: string) => (/[\u0590-\u08ff\ufb1d-\ufefc]/.test(name) ? `\u2068${name}\u2069` : name);
+
 /** "com.example.app.Feed$Adapter.bind" → ["com.example.app.", "Feed$Adapter.bind"]. */
 export function splitName(of: string): [string, string] {
 	const name = harmless(of);

@@ -7,7 +7,7 @@ import { api, may, Refusal, type Thread, type Trace } from '../api/api';
 import { Bench } from './bench';
 import { Exports } from './exports';
 import type { Found } from './worker/calls';
-import { count, percent, sentence } from '../i18n/format';
+import { count, isolated, percent, sentence } from '../i18n/format';
 import { serverText } from '../i18n/servertext';
 import { LinkCheck } from './state/linkcheck';
 import { matching } from '../ui/matching';
@@ -163,7 +163,7 @@ export function TracePage({ id }: { id: string }) {
 	const t = load.value;
 	const waiting = t && (t.state === 'queued' || t.state === 'decoding' || t.state === 'archived');
 	useEffect(() => {
-		document.title = `${t ? nameOf(t) : tr('Trace')} · tracewell`;
+		document.title = `${t ? isolated(nameOf(t)) : tr('Trace')} · tracewell`;
 	}, [t]);
 	usePolling(load, waiting ? POLL_MS : Infinity); // a mapping may arrive while the page is in the background
 	// requesting data of the decoded file starts another decode

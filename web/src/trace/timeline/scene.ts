@@ -7,7 +7,7 @@ import type { Found } from '../worker/calls';
 import { earlyWorker } from '../../api/early';
 import { drawLabels } from './chartdraw';
 import { sameNote, type Flow, type Spot } from '../state/flows';
-import { harmless } from '../../i18n/format';
+import { harmless, isolated } from '../../i18n/format';
 import { fit, FONT } from '../../ui/label';
 import { eachRun, paintCounter, paintSpans, paintStates, paintStrip, rangeOf, tintOf, uncovered, type Surface, type Worded } from './lanepaint';
 import { noteAt, Tiles, valueAt, type Lane, type Owner, type Strip } from '../state/lanes';
@@ -328,7 +328,7 @@ export class Scene {
 		if (t.kind === 'counter') {
 			const lanes = this.lanesOf(t, group);
 			const [low, high] = rangeOf(lanes);
-			if (lanes.some((l) => l.n > 0)) drawScale(g, `${innerWidth <= NAMELESS ? `${fit(g, harmless(t.name), this.width / 2)} ` : ''}${counterValue(t.name, high)}`, counterValue(t.name, low), t.y - picture.top, t.height, ink);
+			if (lanes.some((l) => l.n > 0)) drawScale(g, `${innerWidth <= NAMELESS ? `${isolated(fit(g, harmless(t.name), this.width / 2))} ` : ''}${counterValue(t.name, high)}`, counterValue(t.name, low), t.y - picture.top, t.height, ink);
 			return;
 		}
 		const s = { px: new Uint32Array(0), width: this.width, height: this.height, dpr: 1, view: picture, top: picture.top };
