@@ -113,7 +113,7 @@ export function BuildsPage() {
 				<p>{tr('A build appears here with its first trace or mapping:')}</p>
 				<Command>{`curl -T methodMapping.txt -H "Authorization: Bearer $KEY" ${location.origin}/api/v1/builds/BUILD/methods`}</Command></div>}
 			{waiting.length > 0 && <div class="notice warn"><strong>{tr('Method names are missing in {traces} of {builds}.', { traces: several(lacking, 'trace'), builds: several(waiting.length, 'build') })}</strong>
-				<p>{waiting.slice(0, 5).map((b, i) => <>{i > 0 && ', '}<button key={b.build_id} class="plain linkish" onClick={() => set({ build: b.build_id })}>{b.build_id}</button></>)}{waiting.length > 5 && tr(' and {waiting} more', { waiting: waiting.length - 5 })}{tr(': send the mapping of each. The traces get their names without another upload.')}</p></div>}
+				<p>{waiting.slice(0, 5).map((b, i) => <>{i > 0 && ', '}<button key={b.build_id} class="plain linkish" onClick={() => set({ build: b.build_id })}>{b.build_id}</button></>)}{waiting.length > 5 && tr(' and {waiting} more', { waiting: waiting.length - 5 })}{tr(': send the mapping of each. Names then appear without another upload of the traces.')}</p></div>}
 			{v && v.builds.length > 0 && (
 				<Cards>
 					<thead><tr><th>{tr('Build')}</th><th>{tr('App')}</th><th>{tr('Mapping')}</th><th>{tr('R8 mapping')}</th>

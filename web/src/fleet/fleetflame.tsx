@@ -80,7 +80,7 @@ function Picture({ view, method = '' }: { view: View; method?: string }) {
 	const [listed, list] = useTable(hold);
 	const missing = load.error instanceof Refusal && load.error.status === 404;
 	const moved = a && !load.busy && root.length > 0 && plainName(a, root[root.length - 1]) !== at; // other traces number their methods otherwise
-	if (missing && method) return <p class="quiet">{tr('These traces have no such calls, or they are too short.')}</p>;
+	if (missing && method) return <p class="quiet">{tr('These traces have no such calls, or the calls are too short.')}</p>;
 	if (root.length > 0 && (missing || moved)) return <div class="notice"><strong>{tr('This path does not exist here.')}</strong>
 		<p>{tr('The traces have changed since the link was made.')}</p><button onClick={() => set(TOP)}>{tr('Show the whole graph')}</button></div>;
 	if (load.error) return <Failure error={load.error} retry={load.again} />;

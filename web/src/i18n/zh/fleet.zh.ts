@@ -277,7 +277,7 @@ const zh = {
 	'The traces have changed since the link was made.': '链接生成之后 Trace 的集合已变化。',
 	'Show the whole graph': '显示整张图',
 	'Merging calls': '正在合并调用',
-	'These traces have no such calls, or they are too short.': '这些 Trace 中没有这样的调用，或其调用过短。',
+	'These traces have no such calls, or the calls are too short.': '这些 Trace 中没有这样的调用，或其调用过短。',
 	'Merged flame graph': '合并火焰图',
 	'{shown} of {total} nodes; times are means of {traces}.': '{total} 个节点中的 {shown} 个；时间为{traces}的平均值。',
 	'Folded stacks': '折叠堆栈',

@@ -145,7 +145,7 @@ const zh = {
 	'No builds yet.': '还没有构建。',
 	'A build appears here with its first trace or mapping:': '上传第一条 Trace 或映射文件后，构建会出现在这里：',
 	'Method names are missing in {traces} of {builds}.': '{builds}中有 {traces} 缺少方法名。',
-	': send the mapping of each. The traces get their names without another upload.': '：上传各自的映射文件后，Trace 无需重新上传即可获得方法名。',
+	': send the mapping of each. Names then appear without another upload of the traces.': '：上传各自的映射文件后，Trace 无需重新上传即可获得方法名。',
 	' and {waiting} more': ' 等 {waiting} 个',
 	'Build': '构建',
 	'App': '应用',
