@@ -27,8 +27,8 @@ static const char load_sql[] =
         "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i+1 FROM n WHERE i+1<?2)"
         " INSERT INTO trace(project_id,trace_id,key_id,idempotency_key,content,state,created_ms,"
         "upload_bytes,app,version_name,version_code,build_id,mapping_id,device,os,abi,process,"
-        "scenario,session_id,uuid,labels,pid,recorded_ms,slices,duration_ns,rollup_state,anr_state,"
-        "named)"
+        "scenario,session_id,uuid,labels,pid,started_ms,recorded_ms,slices,duration_ns,"
+        "rollup_state,anr_state,named)"
         " SELECT ?1,printf('01SIM%021d',i),'01SIMKEY','','trace='||hex(randomblob(32)),2,"
         "1760000000000+i*20000," MIXED(
                 1000000) ",'com.shop','8.'||(i/20000),8030000+i/5000,"
@@ -40,7 +40,7 @@ static const char load_sql[] =
                                                "\"network\":\"wifi\",\"class\":\"mid\","
                                                "\"ram_mb\":%d}'," MIXED(100000) "," MIXED(2) "," MIXED(
                                                        3) "*2048),1,"
-                                                          "1759999940000+i*20000," MIXED(
+                                                          "0,1759999940000+i*20000," MIXED(
                                                                   900000) "," MIXED(800000) ",1,1,"
                                                                                             "1 "
                                                                                             "FROM "
@@ -59,6 +59,7 @@ static const struct {
         {"a build", TW_SORT_CREATED, TW_BY_build_id, "b1", true},
         {"codes from", TW_SORT_CREATED, TW_BY_version_code_min, "8030002", true},
         {"recorded until", TW_SORT_CREATED, TW_BY_recorded_until, "1760002000000", true},
+        {"recorded since", TW_SORT_CREATED, TW_BY_recorded_since, "1760590000000", true},
         {"a session", TW_SORT_CREATED, TW_BY_session_id, "s-77", false},
         {"a session by duration", TW_SORT_DURATION, TW_BY_session_id, "s-77", false},
         {"words", TW_SORT_CREATED, TW_BY_q, "shop scenario 1", true},
