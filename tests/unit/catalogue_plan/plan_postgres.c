@@ -119,7 +119,6 @@ static void fill_tables(struct tw_db *db, long from, long to, long rows)
 static const struct {
 	const char *part, *why;
 } growing[] = {
-        {"AND started_ms>0 AND started_ms<? LIMIT", "times of devices' clocks, seldom used"},
         {"FROM trace_value WHERE", "a search for words: distinct values, and people set titles"},
         {"labels ~~", "a label is searched for in all rows"},
         {"FROM trace_tag WHERE project_id=? GROUP BY", "people set tags"},

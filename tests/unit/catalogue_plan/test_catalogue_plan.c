@@ -770,6 +770,40 @@ static unsigned verify(sqlite3 *db, const char *sql, bool sorts)
 	return bad;
 }
 
+/* The count of a narrow range of recordings reads no other traces. */
+static void test_recordings_are_counted_by_their_index(void **state)
+{
+	struct session *s = *state;
+	struct tw_db *db = NULL;
+	unsigned counts = 0;
+
+	assert_int_equal(tw_db_sqlite_open(s->path, TW_DB_READ_ONLY, &db, NULL, NULL), TW_OK);
+	for (size_t i = 0; i < n_statements; i++) {
+		char explain[PLAN_SQL + 32];
+		sqlite3_stmt *q = NULL;
+		bool by_index = false;
+
+		if (!strstr(statements[i], "count(*),") ||
+		        !(strstr(statements[i], "recorded_ms>=?") ||
+		                strstr(statements[i], "recorded_ms<?")))
+			continue;
+		(void)snprintf(explain, sizeof explain, "EXPLAIN QUERY PLAN %s", statements[i]);
+		assert_int_equal(
+		        sqlite3_prepare_v2(tw_db_sqlite(db), explain, -1, &q, NULL), SQLITE_OK);
+		while (sqlite3_step(q) == SQLITE_ROW) {
+			const char *step = (const char *)sqlite3_column_text(q, 3);
+
+			by_index = by_index || (strstr(step, "trace_by_recorded") &&
+			                               strstr(step, "recorded_ms"));
+		}
+		(void)sqlite3_finalize(q);
+		assert_true(by_index);
+		counts++;
+	}
+	assert_int_equal(counts, 2);
+	tw_db_close(db);
+}
+
 static void test_nothing_is_scanned(void **state)
 {
 	struct session *s = *state;
@@ -840,6 +874,7 @@ static void test_the_other_engine_takes_them(void **state)
 
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_other_engine_takes_them),
+        cmocka_unit_test(test_recordings_are_counted_by_their_index),
         cmocka_unit_test(test_nothing_is_scanned),
         cmocka_unit_test(test_pages_are_not_sorted),
         cmocka_unit_test(test_a_scan_is_seen),
