@@ -32,7 +32,7 @@ static void compare(
 		}
 	}
 	if (hint.best && strlen(name) >= SHORTEST_NEAR)
-		(void)snprintf(ret->hint, sizeof ret->hint, "; there is %.56s", hint.best);
+		(void)snprintf(ret->hint, sizeof ret->hint, " (did you mean %.50s?)", hint.best);
 }
 
 static enum tw_status find(
@@ -72,7 +72,7 @@ enum tw_status tw_cli_project_make(struct tw_catalogue *c, const char *name, boo
 
 	if (st == TW_OK && !f.is_there && !f.is_first && !may_create)
 		return tw_fail(err, TW_NOT_FOUND,
-		        "there is no project %.56s%s: correct --project, or add --new-project to "
+		        "there is no project %.50s%s: correct --project, or add --new-project to "
 		        "create it",
 		        name, f.hint);
 	if (st == TW_OK)

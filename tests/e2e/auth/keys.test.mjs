@@ -201,7 +201,7 @@ test('a key for an unknown project is refused, with a similar name and the flag 
 		const slip = create(project);
 		assert.deepEqual([slip.status, slip.stdout, slip.stderr], [1, '', `tracewell key: ${text}: correct --project, or add --new-project to create it\n`]);
 	};
-	refused('shoping', 'there is no project shoping; there is shopping');
+	refused('shoping', 'there is no project shoping (did you mean shopping?)');
 	refused('chat', 'there is no project chat');
 	for (let twice = 0; twice < 2; twice++) {
 		const made = create('chat', '--new-project');
@@ -211,6 +211,6 @@ test('a key for an unknown project is refused, with a similar name and the flag 
 	for (const verb of ['list', 'rotate', 'revoke']) {
 		const slip = key(verb, 'shopin', ...(verb === 'list' ? [] : ['x']));
 		assert.deepEqual([slip.status, slip.stdout], [1, '']);
-		assert.match(slip.stderr, /there is no project shopin; there is shop/, 'a key that is not there makes none');
+		assert.match(slip.stderr, /there is no project shopin \(did you mean shop/, 'a key that is not there makes none');
 	}
 });

@@ -181,7 +181,7 @@ test('`tracewell project delete` needs the name twice', async (t) => {
 		assert.equal(r.status, 2);
 		assert.match(r.stderr, /the name does not match; nothing was deleted: enter the project's name on standard input/);
 	}
-	assert.match(run('shp', 'shp\n').stderr, /there is no project shp; there is shop/);
+	assert.match(run('shp', 'shp\n').stderr, /there is no project shp \(did you mean shop\?\)/);
 	assert.equal((await s.get('/api/v1/traces', { key })).status, 200);
 	const done = run('shop', 'shop\n');
 	assert.equal(done.status, 0);

@@ -276,7 +276,7 @@ test('--json is JSON, an object a line', async (t) => {
 	assert.deepEqual(await json('user', 'list', ...data), [{ name: 'ann', role: 'server-admin', roles: [], disabled: false, linked: false }]);
 	assert.equal((await run(['user', 'create', 'bob', ...data], { input: 'correct horse battery\n' })).code, 0);
 	const slip = await run(['user', 'role', 'bob', ...data, '--project', 'tset', '--role', 'viewer']);
-	assert.deepEqual([slip.code, slip.stderr], [1, 'tracewell user: there is no project tset; there is test\n'], 'a slip makes no project');
+	assert.deepEqual([slip.code, slip.stderr], [1, 'tracewell user: there is no project tset (did you mean test?)\n'], 'a slip makes no project');
 	assert.equal((await run(['user', 'list', ...data, '--project', 'tset'])).code, 1);
 	assert.equal((await run(['user', 'list', ...data])).stdout, 'ann\tserver-admin\nbob\tnone\n');
 	assert.equal((await run(['user', 'role', 'bob', ...data, '--project', 'test', '--role', 'viewer'])).code, 0);
