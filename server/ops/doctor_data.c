@@ -54,14 +54,23 @@ static bool has(const struct tw_doctor *d, const char *name)
 /* False for an unreadable folder, which check_owner reports. */
 static bool has_files(const char *folder)
 {
+	static const char *const ignored[] = {
+	        ".", "..", "lost+found"}; /* the last: of a new volume */
+	const size_t most = sizeof ignored / sizeof *ignored;
 	DIR *dir = opendir(folder);
-	unsigned n = 0;
+	const struct dirent *e;
+	bool any = false;
 
-	while (dir && readdir(dir))
-		n++;
+	while (dir && !any && (e = readdir(dir))) {
+		size_t i = 0;
+
+		while (i < most && strcmp(e->d_name, ignored[i]) != 0)
+			i++;
+		any = i == most;
+	}
 	if (dir)
 		(void)closedir(dir);
-	return n > 2; /* . and .. */
+	return any;
 }
 
 /* False: a folder of other files, whose owner and mode are no concern of a server. */

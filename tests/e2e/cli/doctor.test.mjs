@@ -127,6 +127,8 @@ describe('a data folder', { concurrency: 2 }, () => {
 		const dir = newFolder(t, 'tracewell-doctor-');
 		const other = path.join(dir, 'home');
 		fs.mkdirSync(other, { mode: 0o755 });
+		fs.mkdirSync(path.join(other, 'lost+found'));
+		assert.match((await doctor(['--data', other])).of('mode').message, /mode 755/, 'a new volume is empty');
 		fs.writeFileSync(path.join(other, 'letter'), '');
 		const wrong = await doctor(['--data', other]);
 		assert.match(wrong.of('data').message, /no server has used it\. Check --data/);
