@@ -37,7 +37,7 @@ interface Graphed extends Answer {
 }
 
 function graphOf(v: FleetFlame): Graphed {
-	const names = Array<string>(Math.max(0, ...v.names.map((n) => n.method + 1))).fill('');
+	const names = Array<string>(v.names.reduce((least, n) => Math.max(least, n.method + 1), 0)).fill('');
 	for (const n of withOverloads(v.names)) names[n.method] = n.name;
 	const each = (list: number[]) => list.map((x) => x / Math.max(1, v.of_traces));
 	const f: Flame = { ...v, names: [...names, tr('All calls')], name: v.method.map((m) => (m < 0 ? names.length : m)), value: each(v.value), self: each(v.self), count: each(v.count).map((n) => Math.round(n * 10) / 10), partial: false };
