@@ -127,7 +127,7 @@ inFullRuns('nothing moves while a page loads', async (t) => {
 	await done(page, t);
 });
 
-test('on a phone, what is touched is at least 24 pixels high or far from its neighbours', async () => {
+test('on a phone, buttons and fields are 40 pixels high, other targets at least 24 or far from their neighbours', async () => {
 	const context = await browser.newContext({ viewport: { width: 390, height: 844 }, hasTouch: true });
 	const page = await context.newPage();
 	await enter(page);
@@ -137,6 +137,8 @@ test('on a phone, what is touched is at least 24 pixels high or far from its nei
 		await page.waitForSelector(whole);
 		await settled(page);
 		small.push(...(await violations(page, ['target-size'])).map((line) => `${name}: ${line}`));
+		small.push(...await page.locator('button, .button, select, input:not([type=checkbox], [type=radio]), header nav a, .threads li').evaluateAll((all, at) => all
+			.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 40 && !e.matches('.plain, .bars *, .threads button')).map((e) => `${at}: ${e.outerHTML.slice(0, 120)}`), name));
 	}
 	assert.deepEqual(small, []);
 	await context.close();

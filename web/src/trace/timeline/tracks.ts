@@ -1,13 +1,13 @@
 // Layout of the timeline: groups from top to bottom, and their tracks.  Pixels are CSS pixels.
 import type { NoteSum, Thread } from '../../api/api';
+import { coarse } from '../../ui/narrow';
 import { trackKey } from '../state/lanes';
 import { FRAME_TRACKS } from '../state/notekinds';
 import type { OpenSet } from '../state/opened';
 
 export const ROW = 18;
 export const OPEN_ROWS = 20; // of an open thread, unless it is shown in full
-const CLOSED = 30;
-const PROCESS = 28;
+const CLOSED = coarse ? 40 : 30;
 const TITLE = 66; // an open group is at least as high as the text of its head
 const SPANS = 16;
 const GAP = 2;
@@ -143,8 +143,7 @@ function closedGroup(thread: Thread, p: Presence, y: number): Group {
 	const states = p.has(thread.tid, 'state');
 	const alone = thread.slices === 0; // states use all the space
 	const tracks: Track[] = states ? [{ kind: 'state', name: '', tid: thread.tid, y: y + (alone ? 8 : 4), height: alone ? 14 : 6, row: 14 }] : [];
-	const strip = states ? { y: y + 12, height: 14 } : { y: y + 6, height: 18 };
-	return { thread, process: null, open: false, y, height: CLOSED, tracks, strip: thread.slices > 0 ? strip : null, calls: null, hidden: 0 };
+	return { thread, process: null, open: false, y, height: CLOSED, tracks, strip: alone ? null : states ? { y: y + 12, height: CLOSED - 16 } : { y: y + 6, height: CLOSED - 12 }, calls: null, hidden: 0 };
 }
 
 function openGroup(thread: Thread, p: Presence, y: number, opened: { row: number; full: boolean }): Group {
@@ -165,8 +164,8 @@ function openGroup(thread: Thread, p: Presence, y: number, opened: { row: number
 }
 
 function processGroup(process: Process, open: boolean, y: number): Group {
-	const strip = open ? null : { y: y + 5, height: 18 };
-	return { thread: null, process, open, y, height: PROCESS, tracks: [], strip, calls: null, hidden: 0 };
+	const strip = open ? null : { y: y + 6, height: CLOSED - 12 };
+	return { thread: null, process, open, y, height: CLOSED, tracks: [], strip, calls: null, hidden: 0 };
 }
 
 /** A head would repeat the text of its only thread. */
