@@ -190,6 +190,19 @@ for (const scheme of ['light', 'dark'])
 		await done(page, t);
 	});
 
+/* A finger stays for longer than a tap, then leaves. */
+async function rest(page, selector, down) {
+	await page.locator(selector).first().scrollIntoViewIfNeeded();
+	await settled(page);
+	const { x, y, width } = await boxOf(page, selector);
+	const touch = await page.context().newCDPSession(page);
+	await touch.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: [{ x: x + width / 4, y: y + down }] });
+	await page.waitForSelector('.menu');
+	await touch.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
+	await settled(page);
+	assert.equal(await page.locator('.menu').count(), 1, 'its end is no tap');
+}
+
 test('a phone shows one pane at a time; pinch, tap and buttons work on the timeline', async (t) => {
 	const context = await browser.newContext({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
 	const page = await context.newPage();
@@ -224,6 +237,11 @@ test('a phone shows one pane at a time; pinch, tap and buttons work on the timel
 	assert.ok(await page.locator('.treerow[aria-level="2"] .method').first().evaluate((e) => e.getBoundingClientRect().width > 60 && e.getBoundingClientRect().right < innerWidth / 2), 'methods have names');
 	await tab(page, 'Timeline');
 	await page.waitForFunction(() => document.querySelector('canvas.calls').getBoundingClientRect().width > 100);
+	for (const [selector, down, item] of [['.threads li:not(.open) .name', 12, 'Pin to the top'], ['canvas.calls', 42, 'Copy name']]) {
+		await rest(page, selector, down);
+		assert.equal(await page.locator('.menu button', { hasText: item }).count(), 1);
+		await page.keyboard.press('Escape');
+	}
 	const closed = page.locator('.threads li:not(.open)').first();
 	const name = await closed.locator('.name').innerText();
 	await closed.scrollIntoViewIfNeeded();

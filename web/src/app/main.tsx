@@ -13,7 +13,7 @@ import { allowed, placeOf, PLACES, trace, traceOf } from './pages';
 import { later } from '../ui/later';
 import '../ui/safetext';
 import { UploadButton } from './uploadbutton';
-import { narrow } from '../ui/narrow';
+import { coarse, narrow } from '../ui/narrow';
 import { Busy, Failure } from '../ui/parts';
 import { Popover } from '../ui/popover';
 import { flush, follow, go, link, path, set, text } from '../ui/route';
@@ -21,6 +21,8 @@ import type { Why } from '../admin/lost';
 import { tr } from '../i18n/strings/frame';
 import { dark, toggle } from '../ui/theme';
 import { clearStatements } from '../trace/state/statements';
+
+if (coarse) void import('../ui/longpress');
 
 const session = signal<Session | null>(null);
 const ended = signal(false); // the session ended, not by signing out

@@ -89,9 +89,10 @@ export function Graph(p: GraphProps) {
 	};
 	const nodeAt = (e: PointerEvent | MouseEvent) => under(e.offsetX, e.offsetY);
 	const into = (node: number) => node >= 0 && open(node);
-	const now = useRef({ into: (x: number, y: number) => { into(under(x, y)); }, up });
-	now.current = { into: (x, y) => { into(under(x, y)); }, up };
-	const pinch = useMemo(() => pinchOn(({ x, y }) => now.current.into(x, y), () => now.current.up()), []);
+	const spread = ({ x, y }: { x: number; y: number }) => into(under(x, y));
+	const now = useRef({ spread, up });
+	now.current = { spread, up };
+	const pinch = useMemo(() => pinchOn((at) => now.current.spread(at), () => now.current.up()), []);
 	const more = (node: number, x: number, y: number) => {
 		point(null);
 		openMenu(aboutNode(p, node, x, y));
