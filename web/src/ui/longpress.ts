@@ -18,7 +18,7 @@ addEventListener('pointerdown', (e: PointerEvent) => {
 }, true);
 addEventListener('pointermove', (e: PointerEvent) => Math.hypot(e.clientX - at.clientX, e.clientY - at.clientY) > MOVED && stop(), true);
 for (const end of ['pointerup', 'pointercancel', 'scroll']) addEventListener(end, stop, true);
-addEventListener('touchend', (e) => opened && e.preventDefault(), { capture: true, passive: false }); // no tap follows, which would move the focus out of the menu
+addEventListener('touchend', (e) => opened && e.preventDefault(), { capture: true, passive: false }); // no tap follows: it would choose the item that is below the finger
 addEventListener('contextmenu', (e) => {
 	if (!e.isTrusted) return;
 	stop(); // the browser reports it itself
