@@ -125,7 +125,7 @@ export function Graph(p: GraphProps) {
 			<div style={{ height: `${all}px` }}>
 				<canvas ref={canvas} width={Math.round(width * dpr)} height={Math.round(height * dpr)} role="application" tabIndex={0}
 					style={{ width: `${width}px`, height: `${height}px` }}
-					aria-label={tr('{label}. Arrows move to parent, child and siblings, Enter opens, m shows a menu, Escape goes up. The tables below have the same numbers.', { label })}
+					aria-label={tr('{label}. Arrows move to parent, child and siblings, Enter opens, m shows a menu, Escape goes up. The tables below have the same data.', { label })}
 					onClick={(e) => { if (!pinch.wasPinch()) into(nodeAt(e)); }} onKeyDown={onKey}
 					onPointerDown={pinch.onPointerDown} onPointerUp={pinch.onPointerEnd} onPointerCancel={pinch.onPointerEnd}
 					onContextMenu={(e) => { e.preventDefault(); more(nodeAt(e), e.clientX, e.clientY); }}

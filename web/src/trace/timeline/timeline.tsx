@@ -211,7 +211,7 @@ export function Timeline(p: TimelineProps) {
 					}}>
 						<div ref={box} class="canvasbox">
 							<canvas ref={els.canvas} {...size(width, height)} class="calls" tabIndex={0} role="application"
-								aria-label={tr('Timeline of all threads. Press ? for keys. The list of threads follows; the tables below have the same calls, events and states.')}
+								aria-label={tr('Timeline of all threads. Press ? for keys. The tables below have the same data.')}
 								{...pointer} onPointerMove={onMove} onContextMenu={(e) => control.menu(e)} onKeyDown={onKey} />
 							<canvas ref={els.over} {...size(width, height)} class="over" aria-hidden="true" />
 						</div>

@@ -1,6 +1,6 @@
 // The names next to the tracks: one head per thread, scrolled together with the canvas.  The list is one stop of Tab.
 import type { ComponentChildren } from 'preact';
-import { useLayoutEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Thread } from '../../api/api';
 import { count, duration } from '../../i18n/format';
 import { trackTitle } from '../state/notekinds';
@@ -111,13 +111,17 @@ export function Heads({ layout: { groups: all }, layout, list, width, top, heigh
 	layout: Layout; list: preact.RefObject<HTMLUListElement>; width: number; top: number; height: number; focus: Thread | null; picked: ReadonlySet<number> | null; on: HeadActions;
 }) {
 	const [stop, stopAt] = useState('');
-	const here = all.find((g) => keyOf(g) === stop) ?? all.find((g) => g.thread !== null && g.thread === focus) ?? all[0];
-	const i = all.indexOf(here);
+	const at = useRef(0);
+	const isFocus = (g: Group) => !!focus && g.thread === focus;
+	const found = all.findIndex((g) => (stop ? keyOf(g) === stop : isFocus(g)));
+	const i = Math.max(0, found < 0 && stop ? Math.min(at.current, all.length - 1) : found); // after a hidden one, the next
+	const here = all[i];
+	at.current = i;
 	const parentOf = (g: Group) => all.findIndex((x) => g.thread && x.process?.threads.includes(g.thread));
 	useLayoutEffect(() => {
 		const to = list.current!.querySelector<HTMLElement>('[tabindex="0"]');
 		if (stop && !to?.contains(document.activeElement)) to?.focus({ preventScroll: true });
-	}, [stop, i]);
+	});
 	const fold = () => (here.thread ? on.toggle(here.thread) : on.process(here.process!, 'toggle'));
 	const go = (n: number) => all[n] && stopAt(keyOf(all[n]));
 	const key = (e: KeyboardEvent) => {
@@ -128,7 +132,7 @@ export function Heads({ layout: { groups: all }, layout, list, width, top, heigh
 			ArrowDown: () => go(i + 1), ArrowUp: () => go(i - 1), Home: () => go(0), End: () => go(all.length - 1),
 			ArrowRight: () => (!isFoldable(here) ? 0 : open ? p && go(i + 1) : fold()), ArrowLeft: () => (open && isFoldable(here) ? fold() : go(parentOf(here))),
 			...((e.target as Element).tagName === 'LI' && { Enter: enter, ' ': enter }),
-			...(t && { e: () => on.full(t), x: () => on.pick(t, true), p: () => on.pin(t), h: () => { go(all[i + 1] ? i + 1 : i - 1); on.hide(t); } }),
+			...(t && { e: () => on.full(t), x: () => on.pick(t, true), p: () => on.pin(t), h: () => on.hide(t) }),
 		}[e.key];
 		if (!does) return;
 		e.preventDefault();
@@ -138,7 +142,7 @@ export function Heads({ layout: { groups: all }, layout, list, width, top, heigh
 	const shown = all.slice(a, b).map((g, n): [Group, number] => [g, a + n]);
 	if (here && (i < a || i >= b)) shown.push([here, i]); // Tab leads to it
 	return <ul class="threads" role="tree" ref={list} style={{ width: `${width}px` }} aria-label={tr('Threads')} onKeyDown={key} onFocusOut={(e) => list.current!.contains(e.relatedTarget as Node) || stopAt('')}>
-		{shown.map(([g, n]) => <Head key={keyOf(g)} g={g} focused={g.thread !== null && g.thread === focus} picked={!!g.thread && !!picked?.has(g.thread.tid)} on={on}
-			place={{ level: parentOf(g) < 0 ? 1 : 2, at: n, of: all.length, stop: n === i, focus: () => stopAt(keyOf(g)) }} />)}
+		{shown.map(([g, n]) => <Head key={keyOf(g)} g={g} focused={isFocus(g)} picked={!!g.thread && !!picked?.has(g.thread.tid)} on={on}
+			place={{ level: parentOf(g) < 0 ? 1 : 2, at: n, of: all.length, stop: n === i, focus: () => { at.current = n; stopAt(keyOf(g)); } }} />)}
 	</ul>;
 }
