@@ -125,7 +125,7 @@ test('the calls of one method on both sides, whatever called them', async () => 
 	assert.deepEqual([...one], [['', one.get('')], [`/${name}`, whole.get(path)]]);
 	assert.deepEqual(one.get('').map((of) => of.ns), whole.get(path).map((of) => of.ns));
 	const none = await compare({ ...sides, focus: 'no.Such.method' });
-	assert.deepEqual([none.status, none.json.error.message], [404, 'neither side has a method of that name']);
+	assert.deepEqual([none.status, none.json.error.message], [404, 'neither side has a method with that name']);
 });
 
 test('methods of both sides: changed, new and removed ones, per trace', async () => {
