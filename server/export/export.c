@@ -192,9 +192,9 @@ static enum tw_status count_in_range(struct tw_export *x, const struct tw_thread
 {
 	const struct tw_chunk_row *rows = NULL;
 	uint32_t n = 0;
-	enum tw_status st = tw_trace_file_chunks(x->file, t->thread_id, &rows, &n, err);
+	enum tw_status st = tw_trace_file_call_chunks(x->file, t->thread_id, &rows, &n, err);
 
-	for (uint32_t i = 0; i < n && rows[i].info.level == 0; i++)
+	for (uint32_t i = 0; i < n; i++)
 		if (rows[i].info.start_ns < x->q.sel.to_ns &&
 		        rows[i].info.end_ns >= x->q.sel.from_ns)
 			*io_slices += rows[i].info.slices;

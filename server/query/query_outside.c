@@ -31,14 +31,10 @@ enum tw_status tw_outside_chunks(struct tw_trace_file *f, uint32_t thread_id,
 	uint64_t calls_outside = 0;
 	uint32_t n_rows;
 	uint32_t n = 0;
-	enum tw_status st = tw_trace_file_chunks(f, thread_id, &rows, &n_rows, err);
+	enum tw_status st = tw_trace_file_call_chunks(f, thread_id, &rows, &n_rows, err);
 
 	if (st != TW_OK)
 		return st;
-	while (n < n_rows && rows[n].info.level == 0)
-		n++;
-	n_rows = n;
-	n = 0;
 	for (uint32_t i = 0; i < n_rows; i++) {
 		const struct tw_chunk_info *c = &rows[i].info;
 

@@ -40,7 +40,7 @@
 
 /* Space for the tree of a thread with more calls is made before it is built. */
 enum { FEW_CALLS = 1 << 12 };
-/* A stored tree of so many nodes takes about as long to read as a chunk. */
+/* Reading this many stored nodes takes about as long as reading a chunk. */
 enum { NODES_PER_CHUNK = 1 << 15 };
 
 struct lane {

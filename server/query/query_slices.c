@@ -134,15 +134,13 @@ enum tw_status tw_range_chunks(struct tw_trace_file *f, uint32_t thread_id,
         struct tw_err *err)
 {
 	const struct tw_chunk_row *rows = NULL;
-	uint32_t n = 0;
 	uint32_t first;
 	uint32_t end = 0;
-	enum tw_status st = tw_trace_file_chunks(f, thread_id, &rows, &n, err);
+	uint32_t n;
+	enum tw_status st = tw_trace_file_call_chunks(f, thread_id, &rows, &end, err);
 
 	if (st != TW_OK)
 		return st;
-	while (end < n && rows[end].info.level == 0)
-		end++;
 	first = first_chunk(rows, end, w->from_ns);
 	for (n = 0; first + n < end && rows[first + n].info.start_ns < w->to_ns;)
 		n++;

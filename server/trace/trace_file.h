@@ -151,6 +151,9 @@ struct tw_chunk_row {
 /* The chunk directory of a thread: level 0 in time order, then mip levels in order. */
 enum tw_status tw_trace_file_chunks(struct tw_trace_file *f, uint32_t thread_id,
         const struct tw_chunk_row **ret, uint32_t *ret_n, struct tw_err *err) TW_MUST_USE;
+/* Only those of level 0, which contain every call. */
+enum tw_status tw_trace_file_call_chunks(struct tw_trace_file *f, uint32_t thread_id,
+        const struct tw_chunk_row **ret, uint32_t *ret_n, struct tw_err *err) TW_MUST_USE;
 /* Appends the stored zstd frame of one chunk to *out. TW_NOT_FOUND: no such chunk. */
 enum tw_status tw_trace_file_chunk_raw(struct tw_trace_file *f, uint32_t chunk_id,
         struct tw_buf *out, struct tw_err *err) TW_MUST_USE;

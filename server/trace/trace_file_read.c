@@ -777,6 +777,19 @@ enum tw_status tw_trace_file_chunks(struct tw_trace_file *f, uint32_t thread_id,
 	                  : tw_trace_file_stored_chunks(f, thread_id, ret, ret_n, err);
 }
 
+enum tw_status tw_trace_file_call_chunks(struct tw_trace_file *f, uint32_t thread_id,
+        const struct tw_chunk_row **ret, uint32_t *ret_n, struct tw_err *err)
+{
+	uint32_t n = 0;
+	enum tw_status st = tw_trace_file_chunks(f, thread_id, ret, &n, err);
+
+	if (st != TW_OK)
+		return st;
+	for (*ret_n = 0; *ret_n < n && (*ret)[*ret_n].info.level == 0;)
+		++*ret_n;
+	return TW_OK;
+}
+
 /* The row's only column. */
 static struct tw_str blob_at(sqlite3_stmt *s)
 {

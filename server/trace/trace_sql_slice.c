@@ -137,12 +137,10 @@ static int load_chunk(struct scan *s, bool skipped)
 static int enter_thread(struct scan *s, const struct tw_thread_info *t)
 {
 	struct tw_err err;
-	uint32_t n = 0;
 
-	if (tw_trace_file_chunks(s->sql->file, t->thread_id, &s->rows, &n, &err) != TW_OK)
+	if (tw_trace_file_call_chunks(s->sql->file, t->thread_id, &s->rows, &s->n_rows, &err) !=
+	        TW_OK)
 		return tw_sql_error(s->base.pVtab, &err);
-	for (s->n_rows = 0; s->n_rows < n && s->rows[s->n_rows].info.level == 0;)
-		s->n_rows++;
 	s->chunk_base = s->thread_base;
 	for (s->row = 0; s->row + 1 < s->n_rows && s->rows[s->row + 1].info.start_ns < s->from_ns;)
 		s->chunk_base += s->rows[s->row++].info.slices;

@@ -209,7 +209,6 @@ static uint32_t first_row(const struct tw_cursor *c)
 enum tw_status tw_cursor_open_range(struct tw_cursor *c, struct tw_trace_file *f,
         uint32_t thread_id, uint32_t max_depth, int64_t from_ns, int64_t to_ns, struct tw_err *err)
 {
-	uint32_t n = 0;
 	enum tw_status st;
 
 	*c = (struct tw_cursor){
@@ -220,11 +219,9 @@ enum tw_status tw_cursor_open_range(struct tw_cursor *c, struct tw_trace_file *f
 	c->methods = tw_mem_alloc(max_depth, sizeof *c->methods);
 	if (!c->ends || !c->methods)
 		return tw_oom(err);
-	st = tw_trace_file_chunks(f, thread_id, &c->rows, &n, err);
+	st = tw_trace_file_call_chunks(f, thread_id, &c->rows, &c->n_rows, err);
 	if (st != TW_OK)
 		return st;
-	while (c->n_rows < n && c->rows[c->n_rows].info.level == 0)
-		c->n_rows++;
 	c->row = first_row(c);
 	return tw_cursor_reposition(c, err);
 }
