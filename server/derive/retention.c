@@ -255,29 +255,8 @@ static void add(struct due *d, const struct tw_old_trace *old, enum tw_expiry_wh
 	d->bytes -= old->bytes < d->bytes ? old->bytes : d->bytes;
 }
 
-typedef enum tw_status old_fn(struct tw_catalogue *c, const struct tw_old_query *of,
-        struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n, struct tw_err *err);
-
-static enum tw_status oldest_all(struct tw_catalogue *c, const struct tw_old_query *of,
-        struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n, struct tw_err *err)
-{
-	return tw_catalogue_oldest(c, TW_OLD_ALL, of, a, ret, ret_n, err);
-}
-
-static enum tw_status oldest_without_anr(struct tw_catalogue *c, const struct tw_old_query *of,
-        struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n, struct tw_err *err)
-{
-	return tw_catalogue_oldest(c, TW_OLD_WITHOUT_ANR, of, a, ret, ret_n, err);
-}
-
-static enum tw_status oldest_with_anr(struct tw_catalogue *c, const struct tw_old_query *of,
-        struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n, struct tw_err *err)
-{
-	return tw_catalogue_oldest(c, TW_OLD_WITH_ANR, of, a, ret, ret_n, err);
-}
-
-static enum tw_status add_aged(
-        struct due *d, old_fn *oldest, enum tw_expiry_why why, int64_t days, struct tw_err *err)
+static enum tw_status add_aged(struct due *d, enum tw_old_which which, enum tw_expiry_why why,
+        int64_t days, struct tw_err *err)
 {
 	struct tw_old_query of;
 	struct tw_old_trace *old = NULL;
@@ -288,7 +267,7 @@ static enum tw_status add_aged(
 		return TW_OK;
 	st = aged(d, days, &of, err);
 	if (st == TW_OK)
-		st = oldest(d->catalogue, &of, d->arena, &old, &n, err);
+		st = tw_catalogue_oldest(d->catalogue, which, &of, d->arena, &old, &n, err);
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		add(d, &old[i], why, days);
 	return st;
@@ -303,6 +282,12 @@ static bool is_over(const struct due *d, enum tw_expiry_why *ret)
 	return count || (r->max_bytes && d->bytes > (uint64_t)r->max_bytes);
 }
 
+/* Traces to which the limits for all traces apply. */
+static enum tw_old_which limited(const struct tw_retention *r)
+{
+	return r->anr_max_age_days ? TW_OLD_WITHOUT_ANR : TW_OLD_ALL;
+}
+
 /* The oldest may all be listed already, so that number is requested in addition. */
 static enum tw_status add_over(struct due *d, struct tw_err *err)
 {
@@ -314,8 +299,8 @@ static enum tw_status add_over(struct due *d, struct tw_err *err)
 
 	of.limit = d->limit;
 	if (is_over(d, &why))
-		st = (d->rules->anr_max_age_days ? oldest_without_anr : oldest_all)(
-		        d->catalogue, &of, d->arena, &old, &n, err);
+		st = tw_catalogue_oldest(
+		        d->catalogue, limited(d->rules), &of, d->arena, &old, &n, err);
 	for (size_t i = 0; st == TW_OK && i < n && is_over(d, &why); i++)
 		add(d, &old[i], why, 0);
 	return st;
@@ -325,20 +310,17 @@ static enum tw_status add_over(struct due *d, struct tw_err *err)
 static enum tw_status add_all(struct due *d, struct tw_err *err)
 {
 	const struct tw_retention *r = d->rules;
-	old_fn *others = r->anr_max_age_days ? oldest_without_anr : oldest_all;
-	enum tw_status st = add_aged(d, oldest_with_anr, TW_EXPIRY_ANR, r->anr_max_age_days, err);
+	enum tw_status st = add_aged(d, TW_OLD_WITH_ANR, TW_EXPIRY_ANR, r->anr_max_age_days, err);
 
 	if (st == TW_OK)
-		st = add_aged(d, tw_catalogue_oldest_uploads, TW_EXPIRY_UPLOAD,
-		        r->uploads_max_age_days, err);
+		st = add_aged(
+		        d, TW_OLD_WITH_UPLOAD, TW_EXPIRY_UPLOAD, r->uploads_max_age_days, err);
 	if (st == TW_OK)
-		st = add_aged(d, tw_catalogue_oldest_archived, TW_EXPIRY_ARCHIVED,
-		        r->uploads_max_age_days, err);
+		st = add_aged(d, TW_OLD_ARCHIVED, TW_EXPIRY_ARCHIVED, r->uploads_max_age_days, err);
 	if (st == TW_OK)
-		st = add_aged(d, tw_catalogue_oldest_decoded, TW_EXPIRY_DECODED,
-		        r->decoded_max_age_days, err);
+		st = add_aged(d, TW_OLD_DECODED, TW_EXPIRY_DECODED, r->decoded_max_age_days, err);
 	if (st == TW_OK)
-		st = add_aged(d, others, TW_EXPIRY_AGE, r->max_age_days, err);
+		st = add_aged(d, limited(r), TW_EXPIRY_AGE, r->max_age_days, err);
 	return st == TW_OK ? add_over(d, err) : st;
 }
 
@@ -424,7 +406,7 @@ static enum tw_status read_share(struct tw_catalogue *c, const char *project_id,
 	if (st == TW_OK)
 		st = aged(&d, 0, &of, err);
 	if (st == TW_OK)
-		st = oldest_all(c, &of, a, &ret->old, &ret->n, err);
+		st = tw_catalogue_oldest(c, TW_OLD_ALL, &of, a, &ret->old, &ret->n, err);
 	if (st == TW_OK) {
 		ret->project_id = project_id;
 		ret->bytes = use.upload_bytes + use.decoded_bytes;

@@ -39,51 +39,40 @@ static enum tw_status select_old(struct tw_catalogue *c, const char *sql,
 #define NAMED                                                                                      \
 	"trace_id, coalesce(nullif(title,''), nullif(trim(app||' '||version_name||' '||scenario)," \
 	"''), trace_id), created_ms, "
-#define PARTS_OF                                                                                   \
+#define PARTS_OF(which)                                                                            \
 	"(SELECT coalesce(sum(bytes),0) FROM part p WHERE p.project_id=trace.project_id"           \
-	" AND p.trace_id=trace.trace_id"
+	" AND p.trace_id=trace.trace_id" which ")"
 /* Neither pinned nor kept for a reason. */
 #define MAY_GO                                                                                     \
 	" AND pinned=0 AND exempt_reason='' AND (?4=0 OR (title='' AND annotations=0))"            \
 	" AND NOT (created_ms>=?5 AND " TW_TRACE_IS_FIRST ") "
 /* The stages that read the decoded file are done with it. */
 #define IS_DERIVED " AND rollup_state<>0 AND anr_state<>0 AND (detected<>0 OR rollup_state<>1)"
-#define OLDEST(index, which)                                                                       \
-	"SELECT " NAMED "created_ms, file_bytes + " PARTS_OF ") FROM trace INDEXED BY " index      \
-	" WHERE project_id=?1 AND created_ms<?2" which MAY_GO                                      \
-	"AND state>=2 ORDER BY created_ms, trace_id LIMIT ?3"
+#define ALL_BYTES  "file_bytes + " PARTS_OF("")
+#define OLDEST(index, which, since, bytes)                                                         \
+	"SELECT " NAMED since ", " bytes " FROM trace INDEXED BY " index                           \
+	" WHERE project_id=?1 AND " since "<?2 AND " which MAY_GO "ORDER BY " since                \
+	", trace_id LIMIT ?3"
 
 enum tw_status tw_catalogue_oldest(struct tw_catalogue *c, enum tw_old_which which,
         const struct tw_old_query *of, struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n,
         struct tw_err *err)
 {
-	static const char *const sql[] = {
-	        [TW_OLD_ALL] = OLDEST("trace_by_created", ""),
-	        [TW_OLD_WITHOUT_ANR] = OLDEST("trace_by_created", " AND anr=''"),
-	        [TW_OLD_WITH_ANR] = OLDEST("trace_with_anr", " AND anr<>''"),
+	static const char *const sql[TW_OLD_KINDS] = {
+	        [TW_OLD_ALL] = OLDEST("trace_by_created", "state>=2", "created_ms", ALL_BYTES),
+	        [TW_OLD_WITHOUT_ANR] =
+	                OLDEST("trace_by_created", "state>=2 AND anr=''", "created_ms", ALL_BYTES),
+	        [TW_OLD_WITH_ANR] =
+	                OLDEST("trace_with_anr", "state>=2 AND anr<>''", "created_ms", ALL_BYTES),
+	        [TW_OLD_WITH_UPLOAD] = OLDEST("trace_with_upload", "state=2 AND has_upload=1",
+	                "created_ms", PARTS_OF(" AND part<>'system'")),
+	        [TW_OLD_ARCHIVED] = OLDEST("trace_with_upload", "state=4 AND has_upload=1",
+	                "created_ms", PARTS_OF("")),
+	        [TW_OLD_DECODED] = OLDEST("trace_decoded", "state=2 AND has_upload=1" IS_DERIVED,
+	                "ready_ms", "file_bytes"),
 	};
 
 	return select_old(c, sql[which], of, a, ret, ret_n, err);
-}
-
-enum tw_status tw_catalogue_oldest_uploads(struct tw_catalogue *c, const struct tw_old_query *of,
-        struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n, struct tw_err *err)
-{
-	return select_old(c,
-	        "SELECT " NAMED "created_ms, " PARTS_OF " AND part<>'system')"
-	        " FROM trace INDEXED BY trace_with_upload WHERE project_id=?1 AND created_ms<?2"
-	        " AND has_upload=1 AND state=2" MAY_GO "ORDER BY created_ms, trace_id LIMIT ?3",
-	        of, a, ret, ret_n, err);
-}
-
-enum tw_status tw_catalogue_oldest_archived(struct tw_catalogue *c, const struct tw_old_query *of,
-        struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n, struct tw_err *err)
-{
-	return select_old(c,
-	        "SELECT " NAMED "created_ms, " PARTS_OF ")"
-	        " FROM trace INDEXED BY trace_with_upload WHERE project_id=?1 AND created_ms<?2"
-	        " AND has_upload=1 AND state=4" MAY_GO "ORDER BY created_ms, trace_id LIMIT ?3",
-	        of, a, ret, ret_n, err);
 }
 
 /* Steps from group to group of ANRs, not over all their reports. */
@@ -104,7 +93,7 @@ enum tw_status tw_catalogue_firsts_since(struct tw_catalogue *c, const struct tw
 	size_t n = 0;
 	enum tw_status st = select_old(c,
 	        WITH_GROUPS
-	        "SELECT '', '', created_ms, created_ms, file_bytes + " PARTS_OF ") FROM"
+	        "SELECT '', '', created_ms, created_ms, " ALL_BYTES " FROM"
 	        " g CROSS JOIN trace ON project_id=?1 AND trace_id=" FIRST_OF_GROUP
 	        " WHERE created_ms<?2 AND pinned=0 AND exempt_reason='' AND (?4=0 OR (title=''"
 	        " AND annotations=0)) AND ?5=?5 ORDER BY created_ms DESC, trace_id DESC LIMIT ?3",
@@ -117,16 +106,6 @@ enum tw_status tw_catalogue_firsts_since(struct tw_catalogue *c, const struct tw
 		*ret_ms = rows[i].created_ms;
 	}
 	return st;
-}
-
-enum tw_status tw_catalogue_oldest_decoded(struct tw_catalogue *c, const struct tw_old_query *of,
-        struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n, struct tw_err *err)
-{
-	return select_old(c,
-	        "SELECT " NAMED "ready_ms, file_bytes FROM trace INDEXED BY trace_decoded"
-	        " WHERE project_id=?1 AND ready_ms<?2 AND has_upload=1 AND state=2" IS_DERIVED
-	                MAY_GO "ORDER BY ready_ms, trace_id LIMIT ?3",
-	        of, a, ret, ret_n, err);
 }
 
 static const char was_changed[] = "the trace was changed during the request";

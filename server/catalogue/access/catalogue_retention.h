@@ -34,27 +34,24 @@ struct tw_old_trace {
 	int64_t since_ms; /* start of its age: created, or decoded */
 	uint64_t bytes;   /* bytes freed by the deletion */
 };
-/* Decoded and failed traces that are neither pinned nor kept for a reason, oldest first. */
-enum tw_old_which { TW_OLD_ALL, TW_OLD_WITHOUT_ANR, TW_OLD_WITH_ANR };
+/* Decoded and failed traces that are neither pinned nor kept for a reason. */
+enum tw_old_which {
+	TW_OLD_ALL,
+	TW_OLD_WITHOUT_ANR,
+	TW_OLD_WITH_ANR,
+	TW_OLD_WITH_UPLOAD, /* ready traces */
+	TW_OLD_ARCHIVED,
+	TW_OLD_DECODED, /* can be decoded again; by decode time, to which before_ms refers */
+	TW_OLD_KINDS
+};
+/* The oldest first. */
 enum tw_status tw_catalogue_oldest(struct tw_catalogue *c, enum tw_old_which which,
         const struct tw_old_query *of, struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n,
-        struct tw_err *err) TW_MUST_USE;
-/* Of these, ready traces with a stored upload. */
-enum tw_status tw_catalogue_oldest_uploads(struct tw_catalogue *c, const struct tw_old_query *of,
-        struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n,
-        struct tw_err *err) TW_MUST_USE;
-/* Of these, archived traces. */
-enum tw_status tw_catalogue_oldest_archived(struct tw_catalogue *c, const struct tw_old_query *of,
-        struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n,
         struct tw_err *err) TW_MUST_USE;
 /* Of the first traces of ANR groups, takes the newest created before before_ms, at most `limit` and
  * `bytes` in total.  *ret_ms: creation time of the oldest taken; INT64_MAX if there is none. */
 enum tw_status tw_catalogue_firsts_since(struct tw_catalogue *c, const struct tw_old_query *of,
         uint64_t bytes, struct tw_arena *a, int64_t *ret_ms, struct tw_err *err) TW_MUST_USE;
-/* Traces whose decoded file can be recreated, by decode time, to which before_ms refers. */
-enum tw_status tw_catalogue_oldest_decoded(struct tw_catalogue *c, const struct tw_old_query *of,
-        struct tw_arena *a, struct tw_old_trace **ret, size_t *ret_n,
-        struct tw_err *err) TW_MUST_USE;
 /* Archives a ready trace; the caller may then delete its decoded file.  TW_NOT_FOUND as below. */
 enum tw_status tw_catalogue_decoded_drop(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, struct tw_err *err) TW_MUST_USE;
