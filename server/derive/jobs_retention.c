@@ -24,10 +24,24 @@ struct tw_retention_job {
 	struct tw_retention_parts parts;
 	struct tw_catalogue *catalogue;
 	int64_t due_ms; /* time of the next run (monotonic) */
-	int64_t now_ms; /* by the age clock, in the current run */
 	_Atomic bool woken;
+	/* of the current run */
+	struct tw_periodic *by;
+	int64_t now_ms; /* by the age clock */
 	struct tw_periodic *thread;
 };
+
+static bool is_stopping(const struct tw_retention_job *j)
+{
+	return tw_periodic_stopping(j->by);
+}
+
+/* A failure of one part does not stop the others. */
+static void log_failure(enum tw_status st, const char *what, const struct tw_err *err)
+{
+	if (st != TW_OK)
+		tw_log_err(TW_LOG_WARN, "retention", what, err);
+}
 
 /* Sets *ret_gone, unless the trace was deleted, pinned or queued in the meantime, which is not a
  * failure. */
@@ -57,9 +71,8 @@ static enum tw_status expire(struct tw_retention_job *j, const struct tw_expiry 
 }
 
 /* *ret_more: more may be due. */
-static enum tw_status some(struct tw_periodic *p, struct tw_retention_job *j,
-        const char *project_id, const struct tw_retention *rules, bool *ret_more,
-        struct tw_err *err)
+static enum tw_status expire_some(struct tw_retention_job *j, const char *project_id,
+        const struct tw_retention *rules, bool *ret_more, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(64 << 20);
 	struct tw_expiry *due = NULL;
@@ -68,7 +81,7 @@ static enum tw_status some(struct tw_periodic *p, struct tw_retention_job *j,
 	                                AT_ONCE, a, &due, &n, err)
 	                      : tw_oom(err);
 
-	for (size_t i = 0; st == TW_OK && i < n && !tw_periodic_stopping(p); i++) {
+	for (size_t i = 0; st == TW_OK && i < n && !is_stopping(j); i++) {
 		bool gone;
 
 		st = expire(j, &due[i], a, &gone, err);
@@ -78,32 +91,31 @@ static enum tw_status some(struct tw_periodic *p, struct tw_retention_job *j,
 	return st;
 }
 
-static void keep_project(struct tw_periodic *p, struct tw_retention_job *j, const char *project_id)
+static void expire_project(struct tw_retention_job *j, const char *project_id)
 {
 	struct tw_retention rules;
 	struct tw_err err;
 	bool more = true;
 	enum tw_status st = tw_retention_of(j->catalogue, project_id, &rules, &err);
 
-	while (st == TW_OK && more && !tw_periodic_stopping(p))
-		st = some(p, j, project_id, &rules, &more, &err);
-	if (st != TW_OK)
-		tw_log_err(TW_LOG_WARN, "retention", project_id, &err);
+	while (st == TW_OK && more && !is_stopping(j))
+		st = expire_some(j, project_id, &rules, &more, &err);
+	log_failure(st, project_id, &err);
 }
 
 /* --- deleted projects --- */
 
 /* *ret_more: it had data.  Only a run that finds none deletes its row: work on the project that the
  * deletion overtook may have added more. */
-static enum tw_status delete_project(struct tw_periodic *p, struct tw_retention_job *j,
-        const char *project_id, bool *ret_more, struct tw_err *err)
+static enum tw_status delete_project(
+        struct tw_retention_job *j, const char *project_id, bool *ret_more, struct tw_err *err)
 {
 	struct tw_fleet_store *fleet = j->parts.fleet;
 	enum tw_status st = TW_OK;
 	bool any = true;
 
 	*ret_more = false;
-	while (st == TW_OK && any && !tw_periodic_stopping(p)) {
+	while (st == TW_OK && any && !is_stopping(j)) {
 		struct tw_arena *a = tw_arena_new(4 << 20);
 
 		st = a ? tw_delete_project_part(&j->parts.deleter, project_id, a, &any, err)
@@ -116,21 +128,20 @@ static enum tw_status delete_project(struct tw_periodic *p, struct tw_retention_
 	return st;
 }
 
-static void delete_projects(struct tw_periodic *p, struct tw_retention_job *j)
+static void delete_projects(struct tw_retention_job *j)
 {
 	char id[TW_ID_BYTES] = "";
 	struct tw_err err;
 
-	while (!tw_periodic_stopping(p) &&
+	while (!is_stopping(j) &&
 	        tw_catalogue_project_deleted(j->catalogue, id, id, &err) == TW_OK && id[0]) {
 		bool more = false;
-		enum tw_status st = delete_project(p, j, id, &more, &err);
+		enum tw_status st = delete_project(j, id, &more, &err);
 
 		if (st == TW_OK && !more)
 			st = tw_catalogue_project_forget(j->catalogue, id, &err);
-		if (st != TW_OK)
-			tw_log_err(TW_LOG_WARN, "retention", id, &err);
-		else
+		log_failure(st, id, &err);
+		if (st == TW_OK)
 			tw_log(TW_LOG_INFO, more ? "project_deleting" : "project_deleted",
 			        tw_log_text("project", id));
 	}
@@ -138,7 +149,7 @@ static void delete_projects(struct tw_periodic *p, struct tw_retention_job *j)
 
 /* --- the disk --- */
 
-struct floor_run { /* one pass over all projects, until disk usage is below the limit */
+struct disk_run { /* one pass over all projects, until disk usage is below the limit */
 	struct tw_retention_job *job;
 	const struct tw_project_row *projects;
 	size_t n_projects;
@@ -146,8 +157,7 @@ struct floor_run { /* one pass over all projects, until disk usage is below the 
 };
 
 /* *ret_more: something was deleted, but not enough yet. */
-static enum tw_status free_some(
-        struct tw_periodic *p, struct floor_run *f, bool *ret_more, struct tw_err *err)
+static enum tw_status free_some(struct disk_run *f, bool *ret_more, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(64 << 20);
 	const uint64_t before = f->traces;
@@ -157,7 +167,7 @@ static enum tw_status free_some(
 	                                f->over_bytes, AT_ONCE, a, &due, &n, err)
 	                      : tw_oom(err);
 
-	for (size_t i = 0; st == TW_OK && i < n && !tw_periodic_stopping(p); i++) {
+	for (size_t i = 0; st == TW_OK && i < n && !is_stopping(f->job); i++) {
 		bool gone = false;
 
 		st = expire(f->job, &due[i], a, &gone, err);
@@ -172,7 +182,7 @@ static enum tw_status free_some(
 	return st;
 }
 
-static void log_floor(const struct floor_run *f, const struct tw_disk *disk)
+static void log_disk(const struct disk_run *f, const struct tw_disk *disk)
 {
 	tw_log(TW_LOG_WARN, "disk_expired", tw_log_number("traces", (int64_t)f->traces),
 	        tw_log_number("bytes", (int64_t)f->bytes),
@@ -186,22 +196,21 @@ static void log_floor(const struct floor_run *f, const struct tw_disk *disk)
 	tw_metrics_disk_expired(f->job->parts.metrics, f->traces, f->bytes);
 }
 
-static void keep_floor(struct tw_periodic *p, struct tw_retention_job *j,
-        const struct tw_disk *disk, const struct tw_project_row *projects, size_t n)
+static void free_disk(struct tw_retention_job *j, const struct tw_disk *disk,
+        const struct tw_project_row *projects, size_t n)
 {
-	struct floor_run f = {j, projects, n,
+	struct disk_run f = {j, projects, n,
 	        .over_bytes = tw_disk_bytes_above(disk, j->parts.config->max_disk_percent)};
 	struct tw_err err;
-	bool more = f.over_bytes > 0;
+	bool more = true;
+	enum tw_status st = TW_OK;
 
-	if (!more)
+	if (f.over_bytes == 0)
 		return;
-	while (more && !tw_periodic_stopping(p))
-		if (free_some(p, &f, &more, &err) != TW_OK) {
-			tw_log_err(TW_LOG_WARN, "retention", "disk", &err);
-			more = false;
-		}
-	log_floor(&f, disk);
+	while (st == TW_OK && more && !is_stopping(j))
+		st = free_some(&f, &more, &err);
+	log_failure(st, "disk", &err);
+	log_disk(&f, disk);
 }
 
 bool tw_retention_disk(const struct tw_config *config, struct tw_disk *ret)
@@ -212,73 +221,66 @@ bool tw_retention_disk(const struct tw_config *config, struct tw_disk *ret)
 
 /* --- all rules --- */
 
-static void keep_audit(struct tw_periodic *p, struct tw_retention_job *j)
+static void expire_audit(struct tw_retention_job *j)
 {
 	int64_t age_ms = (int64_t)j->parts.config->audit_days * TW_DAY_MS;
 	bool more = age_ms > 0;
 	struct tw_err err;
+	enum tw_status st = TW_OK;
 
-	while (more && !tw_periodic_stopping(p))
-		if (tw_catalogue_audit_expire(j->catalogue, j->now_ms - age_ms, &more, &err) !=
-		        TW_OK) {
-			tw_log_err(TW_LOG_WARN, "retention", "audit", &err);
-			more = false;
-		}
+	while (st == TW_OK && more && !is_stopping(j))
+		st = tw_catalogue_audit_expire(j->catalogue, j->now_ms - age_ms, &more, &err);
+	log_failure(st, "audit", &err);
 }
 
-/* Devices of yesterday and today are retained, as today's are being counted. */
-static void forget_devices(struct tw_retention_job *j)
+/* Rows that no project's rules cover. */
+static void expire_others(struct tw_retention_job *j)
 {
 	struct tw_err err;
 
-	if (tw_catalogue_capture_forget(j->catalogue, j->now_ms / TW_DAY_MS - 1, &err) != TW_OK)
-		tw_log_err(TW_LOG_WARN, "retention", "capture", &err);
+	expire_audit(j);
+	/* devices of yesterday and today are retained, as today's are being counted */
+	log_failure(tw_catalogue_capture_forget(j->catalogue, j->now_ms / TW_DAY_MS - 1, &err),
+	        "capture", &err);
+	log_failure(tw_catalogue_mapping_expire(
+	                    j->catalogue, j->now_ms - FAILED_MAPPING_DAYS * TW_DAY_MS, &err),
+	        "mappings", &err);
 }
 
-static void forget_failed_mappings(struct tw_retention_job *j)
-{
-	struct tw_err err;
-
-	if (tw_catalogue_mapping_expire(
-	            j->catalogue, j->now_ms - FAILED_MAPPING_DAYS * TW_DAY_MS, &err) != TW_OK)
-		tw_log_err(TW_LOG_WARN, "retention", "mappings", &err);
-}
-
-static void end_long_waits(struct tw_retention_job *j)
-{
-	struct tw_err err;
-
-	if (tw_catalogue_end_long_waits(j->catalogue, &err) != TW_OK)
-		tw_log_err(TW_LOG_WARN, "retention", "waits", &err);
-}
-
-static void keep_all(struct tw_periodic *p, void *arg)
+static void expire_traces(struct tw_retention_job *j)
 {
 	struct tw_arena *a = tw_arena_new(16 << 20);
 	struct tw_project_row *projects = NULL;
 	struct tw_disk disk;
-	struct tw_retention_job *j = arg;
+	struct tw_err err;
 	size_t n = 0;
+	enum tw_status st =
+	        a ? tw_catalogue_projects(j->catalogue, a, &projects, &n, &err) : tw_oom(&err);
+
+	for (size_t i = 0; st == TW_OK && i < n && !is_stopping(j); i++)
+		expire_project(j, projects[i].id);
+	if (st == TW_OK && tw_retention_disk(j->parts.config, &disk))
+		free_disk(j, &disk, projects, n);
+	log_failure(st, "projects", &err);
+	tw_arena_free(a);
+}
+
+static void run(struct tw_periodic *by, void *arg)
+{
+	struct tw_retention_job *j = arg;
+	struct tw_err err;
 
 	if (!tw_lease_held(j->parts.lease) ||
-	        (!atomic_exchange(&j->woken, false) && tw_monotonic_ms() < j->due_ms)) {
-		tw_arena_free(a);
+	        (!atomic_exchange(&j->woken, false) && tw_monotonic_ms() < j->due_ms))
 		return;
-	}
 	if (j->parts.lease) /* a server that acquires the lease late should start early */
 		j->due_ms = tw_monotonic_ms() + (int64_t)j->parts.config->retention_every_s * 1000;
+	j->by = by;
 	j->now_ms = tw_age_ms();
-	end_long_waits(j);
-	delete_projects(p, j);
-	if (a && tw_catalogue_projects(j->catalogue, a, &projects, &n, NULL) == TW_OK)
-		for (size_t i = 0; i < n && !tw_periodic_stopping(p); i++)
-			keep_project(p, j, projects[i].id);
-	if (tw_retention_disk(j->parts.config, &disk))
-		keep_floor(p, j, &disk, projects, n);
-	keep_audit(p, j);
-	forget_devices(j);
-	forget_failed_mappings(j);
-	tw_arena_free(a);
+	log_failure(tw_catalogue_end_long_waits(j->catalogue, &err), "waits", &err);
+	delete_projects(j);
+	expire_traces(j);
+	expire_others(j);
 }
 
 /* Logged at each start until there are traces that the defaults could delete. */
@@ -314,7 +316,7 @@ enum tw_status tw_retention_job_start(
 	j->catalogue = parts->deleter.catalogue;
 	log_defaults(j);
 	return tw_periodic_start(
-	        &(struct tw_periodic_task){"retention", keep_all,
+	        &(struct tw_periodic_task){"retention", run,
 	                tw_lease_interval_s(parts->lease, parts->config->retention_every_s) * 1000},
 	        j, &j->thread, err);
 }
