@@ -121,11 +121,11 @@ export function folded(text, { merged = false, count = false } = {}) {
 }
 
 export function pprof(bytes) {
-	const p = Profile.decode(zlib.gunzipSync(bytes));
+	const p = Profile.decode(bytes[0] === 0x1f ? zlib.gunzipSync(bytes) : bytes);
 	const s = p.stringTable.strings;
 	assert.equal(s[0], '');
 	const types = p.sampleType.map((t) => `${s[Number(t.type)]}/${s[Number(t.unit)]}`);
-	assert.equal(s[Number(p.defaultSampleType)], 'wall');
+	assert.equal(Number(p.defaultSampleType), Number(p.sampleType[0].type));
 	const functions = new Map(p.function.map((f) => [Number(f.id), s[Number(f.name)]]));
 	const locations = new Map(p.location.map((l) => [Number(l.id), functions.get(Number(l.line[0].functionId))]));
 	assert.equal(functions.size, p.function.length, 'a function id twice');

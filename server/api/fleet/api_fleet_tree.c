@@ -4,6 +4,7 @@
 
 #include "server/api/api.h"
 #include "server/export/export.h"
+#include "server/export/pprof_write.h"
 #include "server/query/detect/frame_rules.h"
 #include "server/query/query.h"
 
@@ -314,7 +315,7 @@ enum tw_status tw_fleet_write_callers(struct tw_fleet_request *q, struct tw_err 
 struct flame {
 	struct tw_flame_query query;
 	unsigned cpu;
-	bool folded;
+	enum { AS_JSON, AS_FOLDED, AS_PPROF } format;
 	struct tw_rollup_tree merged;
 	struct tw_fleet_taking taking;
 	struct tw_fleet_graph graph;
@@ -323,12 +324,14 @@ struct flame {
 
 static const char *const views[] = {"top_down", "bottom_up", NULL};
 static const char *const metrics[] = {"wall", "cpu", NULL};
-static const char *const formats[] = {"json", "folded", NULL};
+static const char *const formats[] = {"json", "folded", "pprof", NULL};
 
 const struct tw_param tw_fleet_flame_params[] = {
         TW_PARAM_ENUM("format", formats,
-                "`folded`: one `thread;a;b ns` per line, for flamegraph.pl and other tools, with "
-                "up to 200,000 nodes."),
+                "`folded`: one `thread;a;b ns` per line, for flamegraph.pl and other tools. "
+                "`pprof`: "
+                "a profile with time and calls of the same stacks, only top down. Both with up to "
+                "200,000 nodes."),
         TW_PARAM_ENUM("view", views, "From threads down, or from methods up to their callers."),
         TW_PARAM_ENUM("metric", metrics, ""),
         {0},
@@ -338,9 +341,9 @@ static void read_query(const struct tw_fleet_request *q, struct flame *a)
 {
 	a->cpu = (unsigned)tw_req_enum(q->req, "metric");
 	a->query.view = (enum tw_flame_view)tw_req_enum(q->req, "view");
-	a->folded = tw_req_enum(q->req, "format") == 1;
+	a->format = tw_req_enum(q->req, "format");
 	a->query.max_nodes = (uint32_t)tw_req_number_or(q->req, "max_nodes",
-	        a->folded ? NODES_MAX : tw_api_of(q->req)->config->flame_nodes);
+	        a->format != AS_JSON ? NODES_MAX : tw_api_of(q->req)->config->flame_nodes);
 }
 
 static enum tw_status merge(struct tw_fleet_request *q, struct flame *a, struct tw_err *err)
@@ -432,12 +435,17 @@ static struct tw_str frame_of(const struct flame *a, const struct tw_flame_node 
 	return is_rest(a, n) ? TW_STR("(other)") : a->taking.names.names[n->method];
 }
 
-/* The root is a frame only if it is a method. */
+/* The depth of the outermost frame: the root is one only if it is a method. */
+static uint32_t top_of(const struct tw_flame *f)
+{
+	return f->nodes[0].method == TW_NO_METHOD;
+}
+
 static bool put_folded(struct tw_fleet_request *q, const struct flame *a)
 {
 	const struct tw_flame *f = &a->flame;
 	uint32_t *path = tw_arena_alloc(q->arena, (size_t)f->n + 1, sizeof *path); /* by depth */
-	const uint32_t top = f->nodes[0].method == TW_NO_METHOD;
+	const uint32_t top = top_of(f);
 
 	for (uint32_t i = 0; path && i < f->n; i++) {
 		path[f->nodes[i].depth] = i;
@@ -453,6 +461,55 @@ static bool put_folded(struct tw_fleet_request *q, const struct flame *a)
 	return path != NULL;
 }
 
+/* Ids of locations: the method's number + 1, and the one after them for (other). */
+static uint32_t location_of(const struct flame *a, const struct tw_flame_node *n)
+{
+	return is_rest(a, n) ? a->taking.names.n + 1 : n->method + 1;
+}
+
+static bool put_pprof(struct tw_fleet_request *q, const struct flame *a)
+{
+	const struct tw_flame *f = &a->flame;
+	const uint32_t top = top_of(f);
+	struct tw_pprof p = {.out = &q->out};
+	uint32_t *path = tw_arena_alloc(q->arena, (size_t)f->n + 1, sizeof *path); /* by depth */
+	size_t *bytes = tw_arena_alloc(q->arena, (size_t)f->n + 1, sizeof *bytes); /* likewise */
+	uint8_t *written = tw_arena_zalloc(q->arena, (size_t)a->taking.names.n + 2, 1);
+
+	if (!path || !bytes || !written)
+		return false;
+	(void)tw_pprof_string(&p, TW_STR("")); /* the format requires "" at index 0 */
+	tw_pprof_number(&p, TW_PPROF_DEFAULT_TYPE,
+	        tw_pprof_type(&p, TW_PPROF_SAMPLE_TYPE, metrics[a->cpu], "nanoseconds"));
+	(void)tw_pprof_type(&p, TW_PPROF_SAMPLE_TYPE, "calls", "count");
+	for (uint32_t i = 0; i < f->n; i++) {
+		const struct tw_flame_node *n = &f->nodes[i];
+		const uint64_t values[] = {
+		        n->self > 0 ? (uint64_t)n->self : 0, (uint64_t)field_of(a, n, COUNT)};
+		struct tw_pprof_sample s = {.values = values, .n_values = 2};
+		uint32_t id;
+
+		if (n->depth < top)
+			continue;
+		id = location_of(a, n);
+		if (!written[id])
+			tw_pprof_location(&p, id, frame_of(a, n));
+		written[id] = 1;
+		path[n->depth] = i;
+		bytes[n->depth] =
+		        tw_pprof_varint_bytes(id) + (n->depth > top ? bytes[n->depth - 1] : 0);
+		s.stack_bytes = bytes[n->depth];
+		if (!values[0] && !values[1])
+			continue;
+		tw_pprof_sample(&p, &s);
+		for (uint32_t d = n->depth + 1; d-- > top;)
+			(void)tw_buf_add_varint(p.out, location_of(a, &f->nodes[path[d]]));
+	}
+	tw_req_set_header(q->req, "Content-Disposition", "attachment; filename=\"fleet.pb\"");
+	q->type = "application/octet-stream";
+	return true;
+}
+
 enum tw_status tw_fleet_write_flame(struct tw_fleet_request *q, struct tw_err *err)
 {
 	struct flame *a = tw_arena_zalloc(q->arena, 1, sizeof *a);
@@ -461,6 +518,9 @@ enum tw_status tw_fleet_write_flame(struct tw_fleet_request *q, struct tw_err *e
 	if (!a)
 		return tw_oom(err);
 	read_query(q, a);
+	if (a->format == AS_PPROF && a->query.view == TW_BOTTOM_UP)
+		return tw_fail(err, TW_BAD_REQUEST,
+		        "a pprof profile contains stacks for both directions: omit view=bottom_up");
 	st = tw_fleet_read(q, 0, 0, err);
 	if (st == TW_OK)
 		st = merge(q, a, err);
@@ -468,8 +528,10 @@ enum tw_status tw_fleet_write_flame(struct tw_fleet_request *q, struct tw_err *e
 		st = grow(q, a, err);
 	if (st != TW_OK)
 		return st;
-	if (a->folded)
+	if (a->format == AS_FOLDED)
 		return put_folded(q, a) ? TW_OK : tw_oom(err);
+	if (a->format == AS_PPROF)
+		return put_pprof(q, a) ? TW_OK : tw_oom(err);
 	tw_fleet_put_head(q);
 	tw_json_key_int(&q->j, "of_traces", (int64_t)a->merged.traces);
 	tw_json_key_int(&q->j, "omitted_below_ns", omitted_below_ns(&a->merged));

@@ -9,6 +9,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { violations } from '../axe.mjs';
 import { THEMES, navigate, settled, unreadable } from '../browser.mjs';
+import * as readers from '../export_readers.mjs';
 import { btrace, zip } from '../make.mjs';
 import { HOSTILE, done, open, server, shots } from '../page.mjs';
 import { root, until } from '../server.mjs';
@@ -167,9 +168,14 @@ test('the merged flame graph: opened by clicks, searched, centered on a method, 
 		await page.keyboard.press('ArrowUp');
 		assert.ok((await page.locator('#flame .keyed').first().innerText()).startsWith(name));
 	}
-	const [file] = await Promise.all([page.waitForEvent('download'), page.locator('[data-flame=top_down] >> text=Folded stacks').click()]);
+	const saved = async (label) => {
+		const [file] = await Promise.all([page.waitForEvent('download'), page.locator(`[data-flame=top_down] >> text=${label}`).click()]);
+		return fs.readFileSync(await file.path());
+	};
 	const sum = loads.reduce((a, b) => a + b);
-	assert.equal(fs.readFileSync(await file.path(), 'utf8'), `com.shop.Repo.load ${sum}\n`);
+	assert.equal(String(await saved('Folded stacks')), `com.shop.Repo.load ${sum}\n`);
+	assert.equal(readers.pprof(await saved('pprof')).methods.get('com.shop.Repo.load').self, sum);
+	assert.equal(await page.locator('[data-flame=bottom_up] >> text=pprof').count(), 0);
 	assert.deepEqual([await unreadable(page), await violations(page)], [[], []]);
 	await page.click('[aria-label="Show the whole graph"]');
 	await page.waitForSelector('.sandwich', { state: 'detached' });

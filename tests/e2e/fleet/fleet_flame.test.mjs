@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import * as readers from '../export_readers.mjs';
 import { btrace } from '../make.mjs';
 import { startServer, tracewell, until } from '../server.mjs';
 
@@ -149,9 +150,32 @@ test('one flame graph of a fleet', async (t) => {
 		assert.equal((await folded('thread=main&max_nodes=1'))['main;(other)'], load + 20 * 4000);
 	});
 
+	await t.test('as a pprof profile', async () => {
+		const pprof = async (query) => {
+			const answer = await s.get(`/api/v1/fleet/flame?format=pprof&${query}`);
+			assert.equal(answer.headers.get('content-type'), 'application/octet-stream');
+			assert.match(answer.headers.get('content-disposition'), /filename="fleet.pb"/);
+			return readers.pprof(answer.bytes);
+		};
+		const load = sum(fleet, (x) => x.load);
+		const { methods, types } = await pprof('thread=main');
+		assert.deepEqual(types, ['wall/nanoseconds', 'calls/count']);
+		assert.deepEqual(Object.fromEntries(methods), {
+			main: { self: 0, total: load + 20 * 4000, count: 0 },
+			'com.app.Main.onCreate': { self: 20 * 2000, total: load + 20 * 4000, count: 20 },
+			'android.os.Handler.dispatch': { self: 20 * 2000, total: load + 20 * 2000, count: 20 },
+			'com.app.Repo.load': { self: load * 3 / 4, total: load, count: 20 },
+			'com.app.Db.query': { self: load / 4, total: load / 4, count: 20 },
+		});
+		assert.deepEqual((await pprof('thread=main&focus=com.app.Repo.load')).methods.get('com.app.Repo.load'), { self: load * 3 / 4, total: load, count: 20 });
+		assert.equal((await pprof('thread=main&max_nodes=1')).methods.get('(other)').self, load + 20 * 4000);
+		assert.deepEqual((await pprof('metric=cpu')).types, ['cpu/nanoseconds', 'calls/count']);
+		assert.equal((await pprof('version_name=not%20there')).methods.size, 0);
+	});
+
 	await t.test('invalid queries get a message', async () => {
 		for (const [query, status, words] of [['metric=heat', 400, /metric/], ['view=round', 400, /view/], ['frames=some', 400, /frames/], ['root=a', 400, /root is method numbers/],
-			['root=99999', 404, /./], ['focus=com.app.Nothing', 404, /no counted trace has a method of that name/], ['thread=nobody', 404, /none of these traces has threads called nobody/], ['colour=red', 400, /unknown parameter colour/], ['max_nodes=0', 400, /max_nodes/]]) {
+			['root=99999', 404, /./], ['focus=com.app.Nothing', 404, /no counted trace has a method of that name/], ['thread=nobody', 404, /none of these traces has threads called nobody/], ['format=pprof&view=bottom_up', 400, /omit view=bottom_up/], ['colour=red', 400, /unknown parameter colour/], ['max_nodes=0', 400, /max_nodes/]]) {
 			const answer = await s.get(`/api/v1/fleet/flame?${query}`);
 			assert.equal(answer.status, status, query);
 			assert.match(answer.json.error.message, words);

@@ -97,6 +97,7 @@ function Picture({ view, method = '' }: { view: View; method?: string }) {
 		else if (i > 0 && a.f.method[i] >= a.v.threads.length) center(plainName(a, a.f.method[i])!);
 	};
 	const flip = hold === 'callers';
+	const file = (format: string, label: string) => <a class="button small" download href={url('/api/v1/fleet/flame', { ...params, max_nodes: null, format })}>{label}</a>;
 	return (
 		<div class={load.busy ? 'stale' : ''} data-flame={load.busy ? undefined : view}>
 			<Crumbs names={(m) => a.names[m]} path={root} go={go} />
@@ -106,7 +107,8 @@ function Picture({ view, method = '' }: { view: View; method?: string }) {
 				<span class="quiet">{tr('{shown} of {total} nodes; times are means of {traces}.', { shown: count(a.f.shown_nodes), total: count(a.f.total_nodes), traces: tr.many(a.v.of_traces, '{n} trace', '{n} traces') })}{a.v.omitted_below_ns > 0 && tr(' Calls that took less than {omitted_below_ns} in their trace may be missing.', { omitted_below_ns: duration(a.v.omitted_below_ns) })}</span>
 				<span class="grow" />
 				<SaveGraph a={a} id="fleet" metric={metric} matches={matches} />
-				<a class="button small" download href={url('/api/v1/fleet/flame', { ...params, max_nodes: null, format: 'folded' })}>{tr('Folded stacks')}</a>
+				{file('folded', tr('Folded stacks'))}
+				{view === 'top_down' && file('pprof', 'pprof')}
 				<button class="small" aria-expanded={listed} onClick={list}>{listed ? tr('Hide the table') : tr('Children as a table')}</button>
 			</div>
 			{listed && <Children name={hold} a={a} metric={metric} words={WORDS} open={open} callers={view === 'bottom_up'} />}
