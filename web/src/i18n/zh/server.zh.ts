@@ -528,6 +528,7 @@ export const refusals: Record<string, string> = {
 	'the index of these traces could not be read in time; narrow the filter or the time': '未能及时读完这些 Trace 的索引；请缩小筛选范围或时间范围',
 	'the index of these traces does not fit into memory; narrow the filter or the time': '这些 Trace 的索引超出内存；请缩小筛选范围或时间范围',
 	'none of these traces has threads called {1}; the response without thread= lists the names, with # for digits, as in pool-#-thread-#': '这些 Trace 中没有名为 {1} 的线程；不带 thread= 的结果会列出线程名，数字写作 #，例如 pool-#-thread-#',
+	'a pprof profile contains stacks for both directions: omit view=bottom_up': 'pprof 分析文件的调用栈适用于两个方向：请去掉 view=bottom_up',
 	'{1} of {2} is {3} in A and {4} in B, of {5} and {6} traces: too few to distinguish a difference from chance ({7} per side are needed).': '{2?} 的 {1?} 在 A 中为 {3}，在 B 中为 {4}（分别来自 {5} 和 {6} 个 Trace）：样本太少，无法与偶然波动区分（每侧至少需要 {7} 个）。',
 	'{1} of {2} shows no significant change ({3} → {4}, {5!}).': '{2?} 的 {1?} 没有显著变化（{3} → {4}，{5?}）。',
 	'{1} of {2} is {3} % {4} ({5} → {6}, {7!}){8}.': '{2?} 的 {1?} {4?} {3}%（{5} → {6}，{7?}）{8?}。',
