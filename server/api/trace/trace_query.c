@@ -91,21 +91,6 @@ static enum tw_status open_file(struct tw_view *v, struct tw_err *err)
 	return st;
 }
 
-enum tw_status tw_view_open_row(struct tw_req *r, struct tw_view *v, struct tw_err *err)
-{
-	enum tw_status st;
-
-	v->req = r;
-	if (v->row.state != TW_TRACE_READY)
-		return not_ready(&v->row, err);
-	st = open_mappings(v, err);
-	if (st == TW_OK)
-		st = open_file(v, err);
-	if (st != TW_OK)
-		tw_view_close(v);
-	return st;
-}
-
 /* Whether the file could not be opened because the trace was deleted. */
 static bool is_gone(struct tw_req *r, const char *id)
 {
@@ -206,6 +191,22 @@ static enum tw_status fail_open(
 	        "upload, retry in a moment");
 }
 
+enum tw_status tw_view_open_row(struct tw_req *r, struct tw_view *v, struct tw_err *err)
+{
+	enum tw_status st;
+
+	v->req = r;
+	if (v->row.state != TW_TRACE_READY)
+		return not_ready(&v->row, err);
+	st = open_mappings(v, err);
+	if (st == TW_OK)
+		st = open_file(v, err);
+	if (st == TW_OK)
+		return st;
+	tw_view_close(v);
+	return fail_open(r, &v->row, st, err);
+}
+
 enum tw_status tw_view_open_id(
         struct tw_req *r, const char *id, struct tw_view *ret, struct tw_err *err)
 {
@@ -220,8 +221,6 @@ enum tw_status tw_view_open_id(
 	st = tw_view_open_row(r, &v, err);
 	if (st == TW_OK)
 		*ret = v;
-	else if (st != TW_CONFLICT)
-		st = fail_open(r, &v.row, st, err);
 	return st;
 }
 

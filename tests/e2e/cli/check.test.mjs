@@ -132,13 +132,14 @@ describe('tracewell check', { concurrency: 2 }, () => {
 describe('a server that meets damage', () => {
 	test('decodes the trace again, and reports progress', async (t) => {
 		const { s, id, decoded } = await withTrace(t);
-		for (const harm of [
-			() => fs.writeFileSync(decoded, 'no database'),
-			() => fs.unlinkSync(decoded),
-			() => fs.truncateSync(decoded, 8192),
+		for (const [harm, read] of [
+			[() => fs.writeFileSync(decoded, 'no database'), '/flame'],
+			[() => fs.unlinkSync(decoded), '/flame'],
+			[() => fs.unlinkSync(decoded), ''],
+			[() => fs.truncateSync(decoded, 8192), '/flame'],
 		]) {
 			harm();
-			const r = await s.get(`/api/v1/traces/${id}/flame`);
+			const r = await s.get(`/api/v1/traces/${id}${read}`);
 			assert.ok(r.status === 503 || r.status === 422 || r.status === 409, `${r.status} ${r.text}`);
 			await s.decoded(id);
 			assert.equal((await s.get(`/api/v1/traces/${id}/flame`)).status, 200);
