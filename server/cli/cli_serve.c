@@ -491,6 +491,7 @@ static enum tw_status start_retention(struct server *s, struct tw_err *err)
 {
 	/* also for endpoints */
 	s->api.deleter = (struct tw_deleter){.catalogue = s->api.catalogue,
+	        .blobs = s->api.blobs,
 	        .recorder = s->api.recorder,
 	        .store_job = s->api.store_job,
 	        .pipeline = s->api.pipeline};

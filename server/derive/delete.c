@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "server/base/file/crash_point.h"
+#include "server/base/log.h"
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/access/catalogue_retention.h"
 #include "server/catalogue/storage/catalogue_files.h"
@@ -10,9 +11,11 @@
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/storage/trace_record.h"
 #include "server/catalogue/traces/catalogue_build.h"
+#include "server/catalogue/traces/catalogue_job.h"
 #include "server/catalogue/traces/catalogue_trace.h"
 #include "server/decode/jobs_store.h"
 #include "server/derive/pipeline.h"
+#include "server/storage/blob.h"
 
 /* Before the rows are deleted: a record would be taken as proof that its row was lost. */
 static void drop_records(const struct tw_deleter *d, const char *const *ids, size_t n)
@@ -65,13 +68,30 @@ enum tw_status tw_delete_decoded(const struct tw_deleter *d, const char *project
 	return st;
 }
 
+/* The upload is all that is left of the trace.  Returns TW_NOT_FOUND. */
+static enum tw_status decode_again(const struct tw_deleter *d, const char *project_id,
+        const char *trace_id, struct tw_err *err)
+{
+	enum tw_status st = tw_catalogue_trace_requeue(d->catalogue, project_id, trace_id, err);
+
+	if (st != TW_OK)
+		return st;
+	tw_log(TW_LOG_WARN, "trace_file_missing", tw_log_text("trace", trace_id),
+	        tw_log_text("action", "decoding it again"));
+	return TW_NOT_FOUND; /* with the message of tw_trace_stat */
+}
+
 enum tw_status tw_delete_upload(const struct tw_deleter *d, const char *project_id,
         const char *trace_id, struct tw_arena *a, struct tw_err *err)
 {
 	struct tw_blob_list unused = {0};
-	enum tw_status st =
-	        tw_catalogue_upload_drop(d->catalogue, project_id, trace_id, a, &unused, err);
+	uint64_t bytes = 0;
+	enum tw_status st = tw_trace_stat(d->blobs, trace_id, &bytes, err);
 
+	if (st == TW_NOT_FOUND)
+		return decode_again(d, project_id, trace_id, err);
+	if (st == TW_OK)
+		st = tw_catalogue_upload_drop(d->catalogue, project_id, trace_id, a, &unused, err);
 	if (st == TW_OK)
 		tw_store_drop_blobs(d->store_job, &unused);
 	return st;

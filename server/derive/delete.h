@@ -11,6 +11,7 @@
 #include "decoder/base/arena.h"
 #include "decoder/base/err.h"
 
+struct tw_blobs;
 struct tw_catalogue;
 struct tw_pipeline;
 struct tw_recorder;
@@ -18,6 +19,7 @@ struct tw_store_job;
 
 struct tw_deleter { /* the parts that have to do with a trace's end */
 	struct tw_catalogue *catalogue;
+	struct tw_blobs *blobs;
 	struct tw_recorder *recorder;
 	struct tw_store_job *store_job;
 	struct tw_pipeline *pipeline; /* subtracts the traces; NULL: another server does */
@@ -30,7 +32,8 @@ enum tw_delete_sums { TW_DELETE_FILES, TW_DELETE_WITH_SUMS };
 enum tw_status tw_delete_trace(const struct tw_deleter *d, const char *project_id,
         const char *trace_id, enum tw_delete_sums sums, struct tw_arena *a,
         struct tw_err *err) TW_MUST_USE;
-/* Deletes the upload, not the decoded file.  TW_NOT_FOUND if the trace is not ready, or pinned. */
+/* Deletes the upload, not the decoded file.  TW_NOT_FOUND if the trace is not ready, or pinned, or
+ * if its decoded file is missing: the trace is then queued for decoding from its upload. */
 enum tw_status tw_delete_upload(const struct tw_deleter *d, const char *project_id,
         const char *trace_id, struct tw_arena *a, struct tw_err *err) TW_MUST_USE;
 /* Deletes the decoded file; the upload remains, and the trace is archived until it is opened.

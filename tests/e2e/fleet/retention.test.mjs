@@ -281,6 +281,19 @@ describe('retention', { concurrency: 2 }, () => {
 		assert.equal((await s.ask('DELETE', `/api/v1/traces/${id}`)).status, 204);
 	});
 
+	test('an upload whose decoded file is missing is decoded again before it is deleted', async (t) => {
+		const s = await start(t);
+		const id = await upload(s, 82);
+		const before = (await s.get(`/api/v1/traces/${id}/methods`)).json;
+		const file = fs.readdirSync(path.join(s.data, 'traces'), { recursive: true }).find((f) => String(f).endsWith('.db'));
+		fs.rmSync(path.join(s.data, 'traces', String(file)));
+		age(s, { [id]: 8 });
+		await rules(s, { uploads_max_age_days: 7 });
+		await until(() => s.sql('SELECT has_upload FROM trace') === '0' || undefined, 'the upload deleted');
+		assert.match(s.log, new RegExp(`event=trace_file_missing trace=${id} action="decoding it again"`));
+		assert.deepEqual((await s.get(`/api/v1/traces/${id}/methods`)).json, before);
+	});
+
 	test('below the disk floor no upload is begun, whole or resumable, and nothing is left', async (t) => {
 		const s = await startServer(t, { args: ['--min-free', '99'] });
 		const whole = await s.post('/api/v1/traces', sampleTrace(95));
