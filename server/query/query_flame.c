@@ -826,7 +826,8 @@ static enum tw_status graph_of_trees(struct tw_trace_file *f, const struct tw_se
 	if (st == TW_OK && q->n_steps) {
 		const struct tw_forest whole = forest;
 
-		st = tw_query_reshape(&whole, q->steps, q->n_steps, a, &forest, err);
+		st = tw_query_reshape(
+		        &whole, q->steps, q->n_steps, deadline, a, &forest, &partial, err);
 	}
 	if (st == TW_OK && q->view == TW_BOTTOM_UP)
 		st = tw_query_bottom_up(&forest, q, deadline, a, ret, err);

@@ -151,15 +151,18 @@ static bool reshape_tree(const struct tw_tree *from, const struct tw_reshape *st
 }
 
 enum tw_status tw_query_reshape(const struct tw_forest *f, const struct tw_reshape *steps, size_t n,
-        struct tw_arena *a, struct tw_forest *ret, struct tw_err *err)
+        const struct tw_deadline *deadline, struct tw_arena *a, struct tw_forest *ret,
+        bool *io_partial, struct tw_err *err)
 {
 	struct tw_tree *trees = tw_arena_alloc(a, f->n ? f->n : 1, sizeof *trees);
+	uint32_t done = 0;
 
-	for (uint32_t i = 0; trees && i < f->n; i++)
-		if (!reshape_tree(&f->trees[i], steps, n, a, &trees[i]))
+	for (; trees && done < f->n && !tw_deadline_passed(deadline); done++)
+		if (!reshape_tree(&f->trees[done], steps, n, a, &trees[done]))
 			trees = NULL;
 	if (!trees)
 		return tw_oom(err);
-	*ret = (struct tw_forest){trees, f->n};
+	*ret = (struct tw_forest){trees, done};
+	*io_partial |= done < f->n;
 	return TW_OK;
 }

@@ -35,8 +35,10 @@ static inline bool tw_reshape_means(const struct tw_reshape *r, uint32_t method)
 	return method < r->n_methods && (r->methods[method >> 3] >> (method & 7) & 1);
 }
 
-/* Applies the steps in order, on copies of the trees.  CPU time follows wall time. */
+/* Applies the steps in order, on copies of the trees.  CPU time follows wall time.  After the
+ * deadline further trees are omitted and *io_partial is set. */
 enum tw_status tw_query_reshape(const struct tw_forest *f, const struct tw_reshape *steps, size_t n,
-        struct tw_arena *a, struct tw_forest *ret, struct tw_err *err) TW_MUST_USE;
+        const struct tw_deadline *deadline, struct tw_arena *a, struct tw_forest *ret,
+        bool *io_partial, struct tw_err *err) TW_MUST_USE;
 
 #endif

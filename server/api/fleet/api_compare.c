@@ -527,9 +527,13 @@ static enum tw_status focus_side(struct comparison *c, const struct tw_reshape *
 {
 	struct tw_forest *to = tw_arena_alloc(c->arena, side->n_traces, sizeof *to);
 	enum tw_status st = to ? TW_OK : tw_oom(err);
+	bool late = false;
 
-	for (uint32_t i = 0; st == TW_OK && i < side->n_traces; i++)
-		st = tw_query_reshape(&side->traces[i], step, 1, c->arena, &to[i], err);
+	for (uint32_t i = 0; st == TW_OK && !late && i < side->n_traces; i++)
+		st = tw_query_reshape(&side->traces[i], step, 1, &c->sides.deadline, c->arena,
+		        &to[i], &late, err);
+	if (st == TW_OK && late)
+		st = tw_compare_late(err);
 	if (st == TW_OK)
 		side->traces = to;
 	return st;

@@ -137,7 +137,7 @@ static enum tw_status method_rows(struct tw_trace_query *q, struct table *t, str
 	t->n_rows = q->v.n_methods + q->n_labels;
 	st = tw_query_forest(q->v.file, &q->sel, &q->deadline, q->arena, &forest, &t->partial, err);
 	if (st == TW_OK)
-		st = tw_trace_query_reshape(q, &forest, err);
+		st = tw_trace_query_reshape(q, &forest, &t->partial, err);
 	if (st == TW_OK)
 		st = tw_query_methods(&forest, t->n_rows, q->arena, &rows, err);
 	t->rows = rows;

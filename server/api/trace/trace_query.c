@@ -374,13 +374,14 @@ void tw_trace_query_put_descriptor(struct tw_trace_query *q, uint32_t method)
 }
 
 enum tw_status tw_trace_query_reshape(
-        struct tw_trace_query *q, struct tw_forest *forest, struct tw_err *err)
+        struct tw_trace_query *q, struct tw_forest *forest, bool *io_partial, struct tw_err *err)
 {
 	struct tw_forest from = *forest;
 
 	if (!q->n_steps)
 		return TW_OK;
-	return tw_query_reshape(&from, q->steps, q->n_steps, q->arena, forest, err);
+	return tw_query_reshape(
+	        &from, q->steps, q->n_steps, &q->deadline, q->arena, forest, io_partial, err);
 }
 
 /* --- reshaped graphs --- */

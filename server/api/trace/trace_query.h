@@ -79,9 +79,10 @@ static inline bool tw_trace_query_reshapes(const struct tw_trace_query *q)
 	return q->n_steps > 0;
 }
 
-/* Applies the steps to *forest; unchanged if there are none. */
-enum tw_status tw_trace_query_reshape(
-        struct tw_trace_query *q, struct tw_forest *forest, struct tw_err *err) TW_MUST_USE;
+/* Applies the steps to *forest; unchanged if there are none.  *io_partial as for tw_query_reshape.
+ */
+enum tw_status tw_trace_query_reshape(struct tw_trace_query *q, struct tw_forest *forest,
+        bool *io_partial, struct tw_err *err) TW_MUST_USE;
 
 extern const struct tw_param tw_trace_query_step_params[];
 

@@ -157,6 +157,7 @@ static void check(const struct tw_tree *tree, const struct tw_reshape *steps, si
 	static struct path got[PATHS];
 	struct tw_forest f = {tree, 1};
 	struct tw_forest out;
+	bool partial = false;
 	uint32_t n_want = 0;
 	uint32_t n_got;
 	uint32_t n = paths_of(tree, want);
@@ -169,7 +170,8 @@ static void check(const struct tw_tree *tree, const struct tw_reshape *steps, si
 		if (there)
 			want[n_want++] = want[i];
 	}
-	assert_int_equal(tw_query_reshape(&f, steps, n_steps, a, &out, NULL), TW_OK);
+	assert_int_equal(
+	        tw_query_reshape(&f, steps, n_steps, NULL, a, &out, &partial, NULL), TW_OK);
 	check_shape(&out.trees[0]);
 	n_got = paths_of(&out.trees[0], got);
 	got[0].cpu_ns = own_cpu_of(&out.trees[0], 0);
@@ -236,17 +238,18 @@ static void test_nothing_left(void **state)
 	struct tw_reshape s = {TW_RESHAPE_DROP, all, METHODS, 0};
 	struct tw_forest f = {&t, 1};
 	struct tw_forest out;
+	bool partial = false;
 
 	(void)state;
-	assert_int_equal(tw_query_reshape(&f, &s, 1, a, &out, NULL), TW_OK);
+	assert_int_equal(tw_query_reshape(&f, &s, 1, NULL, a, &out, &partial, NULL), TW_OK);
 	assert_int_equal(out.trees[0].n, 1);
 	assert_int_equal(out.trees[0].nodes[0].total_ns, t.nodes[0].self_ns);
 	s.kind = TW_RESHAPE_MERGE; /* all of it becomes the thread's own */
-	assert_int_equal(tw_query_reshape(&f, &s, 1, a, &out, NULL), TW_OK);
+	assert_int_equal(tw_query_reshape(&f, &s, 1, NULL, a, &out, &partial, NULL), TW_OK);
 	assert_int_equal(out.trees[0].n, 1);
 	assert_int_equal(out.trees[0].nodes[0].total_ns, t.nodes[0].total_ns);
 	f.n = 0;
-	assert_int_equal(tw_query_reshape(&f, &s, 1, a, &out, NULL), TW_OK);
+	assert_int_equal(tw_query_reshape(&f, &s, 1, NULL, a, &out, &partial, NULL), TW_OK);
 	tw_arena_free(a);
 }
 
@@ -257,11 +260,37 @@ static void test_memory(void **state)
 	struct tw_reshape s = {.kind = TW_RESHAPE_RECURSION};
 	struct tw_forest f = {&t, 1};
 	struct tw_forest out;
+	bool partial = false;
 	struct tw_arena *small = tw_arena_new(1024);
 
 	(void)state;
-	assert_int_equal(tw_query_reshape(&f, &s, 1, small, &out, NULL), TW_NOMEM);
+	assert_int_equal(tw_query_reshape(&f, &s, 1, NULL, small, &out, &partial, NULL), TW_NOMEM);
 	tw_arena_free(small);
+	tw_arena_free(a);
+}
+
+static bool pass_third(void *arg)
+{
+	return ++*(int *)arg > 2;
+}
+
+static void test_trees_after_the_deadline(void **state)
+{
+	struct tw_arena *a = tw_arena_new(1u << 20);
+	struct tw_tree trees[4];
+	struct tw_reshape s = {.kind = TW_RESHAPE_RECURSION};
+	struct tw_forest f = {trees, 4};
+	struct tw_forest out;
+	bool partial = false;
+	int polls = 0;
+	const struct tw_deadline deadline = {pass_third, &polls};
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		trees[i] = random_tree(a, 3, 50);
+	assert_int_equal(tw_query_reshape(&f, &s, 1, &deadline, a, &out, &partial, NULL), TW_OK);
+	assert_int_equal(out.n, 2);
+	assert_true(partial);
 	tw_arena_free(a);
 }
 
@@ -270,6 +299,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps_in_order),
         cmocka_unit_test(test_nothing_left),
         cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_trees_after_the_deadline),
 };
 
 UNIT_TESTS("reshape", tests)
