@@ -448,8 +448,10 @@ static int64_t field_of(const struct tw_compare_node *n, enum field which)
 	return 0;
 }
 
-/* Names of the methods in the response, in the order of their numbers, and those numbers. */
-static bool put_names(struct comparison *c, const struct tw_compare *t)
+/* Names of the methods in the response and on the path to root=, in the order of their numbers, and
+ * those numbers.  A link may be opened without any earlier response. */
+static bool put_names(
+        struct comparison *c, const struct tw_compare_query *q, const struct tw_compare *t)
 {
 	uint8_t *shown = tw_arena_zalloc(c->arena, (size_t)c->sides.n_names + 1, 1);
 
@@ -458,6 +460,9 @@ static bool put_names(struct comparison *c, const struct tw_compare *t)
 	for (uint32_t i = 0; i < t->n; i++)
 		if (t->nodes[i].method < c->sides.n_names)
 			shown[t->nodes[i].method] = 1;
+	for (size_t i = 0; i < q->n_root; i++)
+		if (q->root[i] < c->sides.n_names)
+			shown[q->root[i]] = 1;
 	tw_json_key_open(&c->j, "names", '[');
 	for (uint32_t i = 0; i < c->sides.n_names; i++) {
 		if (!shown[i])
@@ -574,7 +579,7 @@ static enum tw_status answer_tree(struct comparison *c, struct tw_err *err)
 	if (st != TW_OK)
 		return st;
 	tw_json_open(&c->j, '{');
-	if (!put_sides(c) || !put_names(c, &t))
+	if (!put_sides(c) || !put_names(c, &q, &t))
 		return tw_oom(err);
 	tw_compare_put_tree(&c->j, &t);
 	tw_json_close(&c->j, '}');

@@ -116,6 +116,11 @@ test('two traces of the list are compared', async (t) => {
 	await page.reload();
 	await page.waitForSelector('[data-compared]');
 	assert.equal(at().searchParams.get('root'), root);
+	const link = page.url();
+	await page.goto(link.replace(/([?&]at=)[^&]+/, '$1com.example.Other.method')); // the number is another method's now
+	await page.getByText('This path does not exist here.').waitFor();
+	await page.goto(link);
+	await page.waitForSelector('[data-compared]');
 	await page.getByRole('button', { name: 'Top', exact: true }).click();
 	await page.getByRole('button', { name: 'Swap A and B' }).click();
 	await page.waitForFunction((w) => document.querySelector('.verdict').textContent !== w, words);

@@ -108,6 +108,10 @@ test('a part of the tree, its cut, and the main thread', async () => {
 	const top = json.parent.findIndex((p, i) => i > 0 && p === 0);
 	const part = (await compare({ a: a1.id, b: b1.id, root: json.method[top] })).json;
 	assert.deepEqual([part.a_ns[0], part.b_ns[0]], [json.a_ns[top], json.b_ns[top]]);
+	const inner = json.parent.findIndex((p) => p > 0);
+	const way = [json.method[json.parent[inner]], json.method[inner]];
+	const deep = (await compare({ a: a1.id, b: b1.id, root: way.join('.') })).json;
+	assert.deepEqual(deep.names, json.names.filter((n) => way.includes(n.method)), 'a link needs the names of its path');
 	const cut = (await compare({ a: a1.id, b: b1.id, max_nodes: 1 })).json;
 	assert.equal(cut.shown_nodes, 1);
 	assert.equal(cut.other.reduce((x, y) => x + y) + 1, cut.total_nodes);

@@ -3,7 +3,7 @@
 import { useEffect } from 'preact/hooks';
 import { api, Refusal, type ComparedTrace, type Comparison } from '../api/api';
 import { comparisonOf, pairOf, SIDE_MAX, verdict } from './comparedoc';
-import { Below, DiffGraph, Focus, Legend, openNode, rootOf } from './comparegraph';
+import { Below, DiffGraph, Focus, goBelow, isMoved, Legend, openNode, rootOf, TOP } from './comparegraph';
 import { Crumbs } from '../trace/graph/graphparts';
 import { CompareTable } from './comparetable';
 import { when } from '../i18n/format';
@@ -31,24 +31,20 @@ function Side({ name, list }: { name: string; list: ComparedTrace[] }) {
 	);
 }
 
-/** Names of the path come from earlier responses; a new link has only the last. */
-const seen = new Map<number, string>();
-
 function Graphs({ c, root }: { c: Comparison; root: number[] }) {
 	const side = text('width') === 'a' ? 'a' : 'b';
 	const [listed, list] = useTable('children');
-	const go = (to: number[]) => set({ root: to.join('.'), thread: c.thread, nodes: null, ...afresh() }, true);
+	const go = (to: number[]) => goBelow(c, to, { thread: c.thread });
 	const more = () => set({ nodes: Math.min(NODES_MAX, c.shown_nodes * 4) }, true);
-	const focus = (name: string) => set({ focus: name, thread: c.thread, root: null, nodes: null, ...afresh() }, true);
+	const focus = (name: string) => set({ focus: name, thread: c.thread, ...TOP, ...afresh() }, true);
 	const empty = pairOf(c, 0, 'ns')[side] === 0;
-	for (const n of c.names) seen.set(n.method, n.name);
 	return (
 		<Panel title={tr('Differential flame graph')} aside={<>
 			<Choice label={tr('Threads')} value={c.thread} options={[['main', tr('Main thread')], ['all', tr('All threads')]]} onPick={(v) => set({ thread: v }, true)} />
 			<span class="quiet">{tr('Widths')}</span><Choice label={tr('Widths')} value={side} options={[['b', tr('As B')], ['a', tr('Widths of A, with removed calls')]]} onPick={(v) => set({ width: v === 'a' ? v : null }, true)} />
 		</>}>
 			<Focus of={focus} />
-			<Crumbs names={(m) => seen.get(m)} path={root} go={go} />
+			<Crumbs names={(m) => c.names.find((n) => n.method === m)?.name} path={root} go={go} />
 			<Legend />
 			<div data-diff={side}>{empty ? <p class="quiet">{side === 'b' ? tr('B does not call this. Choose the widths of A to see it.') : tr('A does not call this. Choose the widths of B to see it.')}</p>
 				: <DiffGraph c={c} side={side} root={root} go={go} more={more} focus={focus} />}</div>
@@ -75,8 +71,9 @@ function Nothing() {
 function Body({ tree, params, root }: { tree: Loaded<Comparison>; params: Record<string, string>; root: number[] }) {
 	const c = tree.value;
 	const gone = tree.error instanceof Refusal && tree.error.status === 404 && (root.length > 0 || text('focus') !== '');
-	if (gone) return <div class="notice"><strong>{tr('This path does not exist here.')}</strong><p>{tr('Neither side has a call on this path, or one of the traces was deleted.')}</p>
-		<button onClick={() => set({ root: null, focus: null })}>{tr('Show the whole comparison')}</button></div>;
+	const moved = c && !tree.busy && !tree.error && isMoved(c, root);
+	if (gone || moved) return <div class="notice"><strong>{tr('This path does not exist here.')}</strong><p>{tr('Neither side has a call on this path, or the traces or their method names have changed since the link was made.')}</p>
+		<button onClick={() => set({ ...TOP, focus: null })}>{tr('Show the whole comparison')}</button></div>;
 	const mainless = tree.error instanceof Refusal && tree.error.status === 404 && params.thread === 'main';
 	if (mainless) return <div class="notice"><strong>{tr('These traces have no main threads to compare.')}</strong><p>{tr('One of the traces does not name its main thread, or was deleted.')}</p>
 		<button onClick={() => set({ thread: 'all' })}>{tr('Compare all threads')}</button></div>;

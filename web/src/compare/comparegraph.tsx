@@ -8,9 +8,9 @@ import { count, duration, splitName, withoutParameters } from '../i18n/format';
 import { Graph } from '../trace/graph/graph';
 import { metricOf } from '../trace/graph/graphparts';
 import type { About } from '../trace/parts/methodmenu';
-import { useMore } from '../ui/panelstate';
+import { afresh, useMore } from '../ui/panelstate';
 import { MethodName } from '../ui/parts';
-import { text } from '../ui/route';
+import { set, text } from '../ui/route';
 import { wordsOf } from '../api/source';
 import { tr } from '../i18n/strings/compare';
 import { dark } from '../ui/theme';
@@ -85,6 +85,19 @@ export function openNode(c: Pick<ComparedTree, 'other' | 'parent' | 'method'>, n
 
 /** Without the parameters that distinguish overloads. */
 const plainName = (n: { name: string; descriptor: string }) => (n.descriptor ? withoutParameters(n.name) : n.name);
+
+const nameAt = (c: ComparedTree, root: number[]) => c.names.filter((n) => n.method === root[root.length - 1]).map(plainName)[0];
+
+/** Whether the numbers of a path in the address are those of other methods: numbers depend on the methods of all traces. */
+export const isMoved = (c: ComparedTree, root: number[]) => root.length > 0 && nameAt(c, root) !== text('at');
+
+/** Changes of the address that show the whole graph. */
+export const TOP = { root: null, at: null, nodes: null };
+
+/** Shows the graph below a path, whose last name is checked when the link is opened. */
+export function goBelow(c: ComparedTree, root: number[], changes: Record<string, string> = {}): void {
+	set({ ...changes, ...TOP, root: root.join('.'), at: nameAt(c, root) ?? null, ...afresh() }, true);
+}
 
 /** The method to which the graph is limited, which can be undone. */
 export function Focus({ of }: { of: (name: string) => void }) {

@@ -111,7 +111,7 @@ function Body({ params, of }: { params: Params; of: string }) {
 			{v.comparable && <>
 				{!isSingleTrace(v) && <Quantiles v={v} />}
 				<VersusTable v={v} busy={load.busy} detail={(name, descriptor) => <><OneMethod v={v} params={params} of={of} name={name} descriptor={descriptor} /><SourceBox method={name} app={text('app')} base={versionOf('a')} head={versionOf('b')} /></>} />
-				<VersusGraph tree={tree as Parameters<typeof VersusGraph>[0]['tree']} of={of} />
+				<VersusGraph tree={tree as Parameters<typeof VersusGraph>[0]['tree']} />
 			</>}
 		</div>
 	);

@@ -1,10 +1,10 @@
 // The differential flame graph of two sides of the fleet: numbers of one trace, grey what may be chance.
 import { Refusal, type ComparedTree } from '../api/api';
 import { pairOf } from './comparedoc';
-import { Below, DiffGraph, Focus, Legend, openNode, rootOf } from './comparegraph';
+import { Below, DiffGraph, Focus, goBelow, isMoved, Legend, openNode, rootOf } from './comparegraph';
 import { Crumbs } from '../trace/graph/graphparts';
 import { count } from '../i18n/format';
-import { afresh, useTable } from '../ui/panelstate';
+import { useTable } from '../ui/panelstate';
 import { Busy, Choice, Failure, Panel, type Loaded } from '../ui/parts';
 import { set, text } from '../ui/route';
 import { tr } from '../i18n/strings/versus';
@@ -16,26 +16,16 @@ const GREY = tr('the change is under 1 % of the whole, or may be chance');
 
 const focus = (name: string) => compareWith({ focus: name || null });
 
-/** Names of the path come from earlier responses; numbers are those of one comparison. */
-const seen = { of: '', names: new Map<number, string>() };
-
-function namesOf(key: string, c: ComparedTree): Map<number, string> {
-	if (seen.of !== key) Object.assign(seen, { of: key, names: new Map() });
-	for (const n of c.names) seen.names.set(n.method, n.name);
-	return seen.names;
-}
-
-function Graph({ c, of }: { c: ComparedTree; of: string }) {
+function Graph({ c }: { c: ComparedTree }) {
 	const root = rootOf(text('root'));
 	const side = text('width') === 'a' ? 'a' : 'b';
 	const [listed, list] = useTable('children');
-	const go = (to: number[]) => set({ root: to.join('.'), nodes: null, ...afresh() }, true);
+	const go = (to: number[]) => goBelow(c, to);
 	const more = () => set({ nodes: Math.min(NODES_MAX, c.shown_nodes * 4) }, true);
 	const empty = pairOf(c, 0, 'ns')[side] === 0;
-	const names = namesOf(of, c);
 	return <>
 		<Focus of={focus} />
-		<Crumbs names={(m) => names.get(m)} path={root} go={go} />
+		<Crumbs names={(m) => c.names.find((n) => n.method === m)?.name} path={root} go={go} />
 		<Legend grey={c.significant ? GREY : undefined} />
 		{!c.significant && <p class="quiet">{tr('With fewer than ten traces on a side, changes cannot be distinguished from chance: colours show every difference.')}</p>}
 		<div data-diff={side}>{empty ? <p class="quiet">{side === 'b' ? tr('B does not call this. Choose the widths of A to see it.') : tr('A does not call this. Choose the widths of B to see it.')}</p>
@@ -49,8 +39,9 @@ function Graph({ c, of }: { c: ComparedTree; of: string }) {
 	</>;
 }
 
-export function VersusGraph({ tree, of }: { tree: Loaded<ComparedTree>; of: string }) {
-	const gone = tree.error instanceof Refusal && tree.error.status === 404 && (text('root') !== '' || text('focus') !== '');
+export function VersusGraph({ tree }: { tree: Loaded<ComparedTree> }) {
+	const moved = tree.value && !tree.busy && !tree.error && isMoved(tree.value, rootOf(text('root')));
+	const gone = moved || (tree.error instanceof Refusal && tree.error.status === 404 && (text('root') !== '' || text('focus') !== ''));
 	return (
 		<Panel title={tr('Differential flame graph')} id="difference" aside={<>
 			<Choice label={tr('Threads')} value={text('thread') || 'all'} options={[['all', tr('All threads')], ['main', tr('Main thread')]]} onPick={(v) => compareWith({ thread: v === 'main' ? v : null })} />
@@ -61,7 +52,7 @@ export function VersusGraph({ tree, of }: { tree: Loaded<ComparedTree>; of: stri
 				<button onClick={() => compareWith({ focus: null })}>{tr('Show the whole graph')}</button></div>}
 			{tree.error && !gone && <Failure error={tree.error} retry={tree.again} />}
 			{!tree.value && tree.busy && <Busy what={tr('Merging calls of both sides')} />}
-			{tree.value && !tree.error && <div class={tree.busy ? 'stale' : ''} data-graph={tree.busy ? undefined : '1'}><Graph c={tree.value} of={of} /></div>}
+			{tree.value && !tree.error && !moved && <div class={tree.busy ? 'stale' : ''} data-graph={tree.busy ? undefined : '1'}><Graph c={tree.value} /></div>}
 		</Panel>
 	);
 }

@@ -38,7 +38,7 @@ export function useSuggestion({ load, app }: Values, wanted: boolean): { sides: 
 
 /** Compares other sides, or by another filter: the graph begins at its top. */
 export function compareWith(changes: Record<string, string | number | null>): void {
-	set({ ...changes, root: null, nodes: null, rows: null, ...afresh() }, true);
+	set({ ...changes, root: null, at: null, nodes: null, rows: null, ...afresh() }, true);
 }
 
 /** Caption above a picker; omitted for B on wide screens, where A's captions apply. */

@@ -33,7 +33,7 @@ const zh = {
 	'In the list of traces, select two traces, or traces of two versions, and press Compare. Each side can have up to {side_max} traces.': '在 Trace 列表中选择两条 Trace 或两个版本的 Trace，然后点击“对比”。对比有两侧，每侧最多 {side_max} 条 Trace。',
 	'All traces': '所有 Trace',
 	'This path does not exist here.': '这里没有这条路径。',
-	'Neither side has a call on this path, or one of the traces was deleted.': '两侧都没有此路径上的调用，或其中一条 Trace 已被删除。',
+	'Neither side has a call on this path, or the traces or their method names have changed since the link was made.': '两侧都没有此路径上的调用，或链接生成之后 Trace 或其方法名已变化。',
 	'Show the whole comparison': '显示整个对比',
 	'These traces cannot be compared.': '这些 Trace 无法对比。',
 	'Comparing': '正在对比',
