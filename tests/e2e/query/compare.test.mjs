@@ -128,6 +128,12 @@ test('the calls of one method on both sides, whatever called them', async () => 
 	const one = nodes((await compare({ ...sides, focus: name })).json);
 	assert.deepEqual([...one], [['', one.get('')], [`/${name}`, whole.get(path)]]);
 	assert.deepEqual(one.get('').map((of) => of.ns), whole.get(path).map((of) => of.ns));
+	const two = (await s.trace(btrace([[PID, 2, 1000, 100], [PID, 1, 900, 300], [PID, 2, 2000, 700], [PID, 3, 1900, 900]], { pid: PID }), { query: { build_id: 'b1', app: 'shop' } })).id;
+	const called = nodes((await compare({ a: two, b: b1.id })).json);
+	const paths = [...called].filter(([p, [a]]) => p.endsWith('.method2') && a.count);
+	assert.deepEqual(paths.map(([, [a]]) => a.ns).sort(), [100, 700], 'two callers');
+	const merged = (await compare({ a: two, b: b1.id, focus: paths[0][0].split('/').pop() })).json;
+	assert.deepEqual([merged.parent, merged.a_ns, merged.a_count.slice(1)], [[0, 0], [800, 800], [2]]);
 	const none = await compare({ ...sides, focus: 'no.Such.method' });
 	assert.deepEqual([none.status, none.json.error.message], [404, 'neither side has a method with that name']);
 });
