@@ -4,7 +4,7 @@
 
 #include "server/base/clock.h"
 #include "server/derive/pipeline.h"
-#include "server/fleet/regress/regress_detect.h"
+#include "server/fleet/regress_detect.h"
 
 enum { EVERY_MS = 3600 * 1000 };
 

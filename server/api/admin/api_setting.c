@@ -10,7 +10,7 @@
 #include "server/derive/retention.h"
 #include "server/derive/rollup/rollup_writer.h"
 #include "server/fleet/anr/anr_rules.h"
-#include "server/fleet/regress/regress_detect.h"
+#include "server/fleet/regress_detect.h"
 #include "server/notify/digest.h"
 #include "server/notify/ticket.h"
 #include "server/query/detect/detect_rules.h"

@@ -8,7 +8,7 @@
 #include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/catalogue/notify/catalogue_alert.h"
 #include "server/catalogue/notify/catalogue_notify.h"
-#include "server/fleet/regress/regress_detect.h"
+#include "server/fleet/regress_detect.h"
 
 enum { OWNER_BYTES = 200, NOTE_BYTES = 2000, VERSION_BYTES = 200 };
 

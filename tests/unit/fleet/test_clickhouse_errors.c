@@ -27,7 +27,7 @@
 #include "server/catalogue/access/catalogue_project.h"
 #include "server/catalogue/catalogue.h"
 #include "server/fleet/found.h"
-#include "server/fleet/regress/regress_detect.h"
+#include "server/fleet/regress_detect.h"
 #include "server/fleet/store/clickhouse/clickhouse_int.h"
 #include "tests/fixtures/fleet_sim.h"
 #include "tests/unit/catalogue_fixture.h"

@@ -27,7 +27,7 @@
 #include "server/catalogue/traces/catalogue_names.h"
 #include "server/fleet/fleet_tree.h"
 #include "server/fleet/found.h"
-#include "server/fleet/regress/regress_detect.h"
+#include "server/fleet/regress_detect.h"
 #include "server/fleet/store/clickhouse/clickhouse_int.h"
 #include "tests/fixtures/fleet_sim.h"
 #include "tests/unit/catalogue_fixture.h"

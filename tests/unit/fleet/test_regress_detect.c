@@ -19,7 +19,7 @@
 #include "server/catalogue/fleet/catalogue_regression.h"
 #include "server/catalogue/notify/catalogue_alert.h"
 #include "server/catalogue/notify/catalogue_notify.h"
-#include "server/fleet/regress/regress_detect.h"
+#include "server/fleet/regress_detect.h"
 #include "tests/fixtures/fleet_sim.h"
 #include "tests/unit/catalogue_fixture.h"
 #include "tests/unit/unit.h"

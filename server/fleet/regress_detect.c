@@ -4,7 +4,7 @@
  * The versions of a scenario are those with most traces, in the order of their first day. That
  * order defines "the version before", as version names need not be numbers.
  */
-#include "server/fleet/regress/regress_detect.h"
+#include "server/fleet/regress_detect.h"
 #include "server/catalogue/access/catalogue_setting.h"
 
 #include <stdlib.h>

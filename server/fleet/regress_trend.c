@@ -1,4 +1,4 @@
-#include "server/fleet/regress/regress_detect.h"
+#include "server/fleet/regress_detect.h"
 
 #include <math.h>
 #include <string.h>
