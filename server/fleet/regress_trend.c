@@ -8,8 +8,6 @@
 
 static const unsigned percents[TW_TREND_QUANTILES] = {50, 95};
 
-#define SURE 1.96 /* standard errors: 95 % */
-
 struct work { /* cells of one line */
 	const struct tw_regress_found *of;
 	const struct tw_deadline *deadline;
@@ -25,7 +23,7 @@ struct tw_trend_quantile tw_trend_quantile_of(const struct tw_sketch *s, unsigne
 {
 	const double p = percent / 100.0;
 	const double n = (double)s->n, middle = n * p;
-	const double error = SURE * sqrt(n * p * (1 - p));
+	const double error = TW_CHANGE_INTERVAL * sqrt(n * p * (1 - p));
 	const double low = floor(middle - error), high = ceil(middle + error) + 1;
 	struct tw_trend_quantile q = {tw_sketch_quantile(s, percent), -1, -1};
 

@@ -19,9 +19,6 @@ static const double guess_days = 4;
 /* Variance by the width of a sketch's buckets. */
 static const double bucket_var = TW_SKETCH_ERROR * TW_SKETCH_ERROR / 12;
 static const double least_spread = 0.05; /* traces without any variation are too few */
-static const double within_95 = 1.96;
-
-const struct tw_change_rules tw_change_defaults = {0.1, 4, 30, 2};
 
 /* --- points --- */
 
@@ -141,8 +138,8 @@ static void set_change(double by, double var, struct tw_change_found *ret)
 	ret->error = error;
 	ret->score = by / error;
 	ret->change = expm1(by);
-	ret->low = expm1(by - within_95 * error);
-	ret->high = expm1(by + within_95 * error);
+	ret->low = expm1(by - TW_CHANGE_INTERVAL * error);
+	ret->high = expm1(by + TW_CHANGE_INTERVAL * error);
 }
 
 static bool is_one(const struct tw_change_found *s, const struct tw_change_rules *rules)

@@ -40,7 +40,9 @@ struct tw_change_rules {
 	uint32_t min_traces; /* on each side of the change */
 	uint32_t min_days;   /* on each side; at least 1 */
 };
-extern const struct tw_change_rules tw_change_defaults;
+
+/* Standard errors from an estimate to each bound of its confidence interval of 95 %. */
+#define TW_CHANGE_INTERVAL 1.96
 
 struct tw_change_found {
 	int64_t day;              /* the first day after the change */

@@ -18,10 +18,6 @@ const char *const tw_regress_kind_names[TW_REGRESS_KINDS + 1] = {"slower", "new"
 
 enum { STRATA = TW_REGRESS_VERSIONS * TW_REGRESS_CLASSES };
 
-/* Standard errors required to report a change as fixed: 99 %. The test is repeated for each later
- * version, so 95 % would be too few. */
-static const double fixed_errors = 2.33;
-
 struct tw_regress_scratch {
 	struct tw_sketch levels[STRATA];
 	struct tw_change_point points[2][TW_REGRESS_DAYS];
@@ -263,7 +259,7 @@ static bool is_little(double left, double all, const struct tw_change_rules *rul
  * slow as the one before, would count as the fix. */
 static bool is_gone(const struct level *left, double all, const struct tw_change_rules *rules)
 {
-	const double most = left->at + fixed_errors * sqrt(left->var);
+	const double most = left->at + TW_REGRESS_FIXED_ERRORS * sqrt(left->var);
 
 	return is_little(left->at, all, rules) && most <= fmax(all / 2, log1p(rules->min_change));
 }

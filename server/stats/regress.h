@@ -32,6 +32,10 @@ json_t *tw_regress_rules_json(const struct tw_regress_rules *rules); /* NULL: no
 enum tw_status tw_regress_rules_read(
         const json_t *doc, struct tw_regress_rules *io, struct tw_err *err) TW_MUST_USE;
 
+/* Standard errors required to report a change as fixed: 99 %. The test is repeated for each later
+ * version, so 95 % would be too few. */
+#define TW_REGRESS_FIXED_ERRORS 2.33
+
 /* --- a series --- */
 
 enum { TW_REGRESS_CLASSES = 4, TW_REGRESS_VERSIONS = 12, TW_REGRESS_DAYS = 90 };

@@ -14,7 +14,6 @@
 #include "server/stats/regress.h"
 
 enum { HALF = 2 };
-static const double sure = 1.96, fixed_errors = 2.33; /* as in regress.c */
 
 struct side {
 	uint64_t all, have; /* traces of the device classes that both sides have */
@@ -166,7 +165,8 @@ static const char *fixed_in(const struct tw_regress_series *s, const struct tw_r
 		const double left = mean_of(&r, &error);
 
 		if (r.all >= least &&
-		        (double)of->hidden_ns[v] + left + fixed_errors * error <= mean / HALF)
+		        (double)of->hidden_ns[v] + left + TW_REGRESS_FIXED_ERRORS * error <=
+		                mean / HALF)
 			return s->versions[v];
 	}
 	return "";
@@ -208,7 +208,7 @@ enum tw_status tw_regress_find_new(const struct tw_regress_series *s,
 	head = side_of(s, of, h, classes);
 	mean = mean_of(&head, &error);
 	if (!is_known(&base, &head, days_of(of, b, classes), shift) ||
-	        (mean - sure * error) / median < rules->min_share ||
+	        (mean - TW_CHANGE_INTERVAL * error) / median < rules->min_share ||
 	        (double)of->hidden_ns[b] >= mean / HALF)
 		return TW_OK;
 	one = (struct tw_regress_found){.kind = TW_REGRESS_NEW,
@@ -224,8 +224,8 @@ enum tw_status tw_regress_find_new(const struct tw_regress_series *s,
 	        .after_ns = median_of(s, h, io->arena),
 	        .shift = {.day = head.first_day,
 	                .change = mean / median,
-	                .low = (mean - sure * error) / median,
-	                .high = (mean + sure * error) / median,
+	                .low = (mean - TW_CHANGE_INTERVAL * error) / median,
+	                .high = (mean + TW_CHANGE_INTERVAL * error) / median,
 	                .error = error / median,
 	                .score = score_of(&base, &head),
 	                .n_before = base.all,

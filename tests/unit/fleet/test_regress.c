@@ -243,13 +243,13 @@ static void test_up_and_down(void **state)
 		        .n = 100,
 		        .at = (i >= 10 && i < 20 ? 0.4 : 0) + 0.01 * (i % 3),
 		        .var = 0.0005};
-	assert_int_equal(tw_change_search(p, 30, &tw_change_defaults, shifts), 2);
+	assert_int_equal(tw_change_search(p, 30, &tw_regress_defaults.shift, shifts), 2);
 	assert_int_equal(shifts[0].day, 10);
 	assert_int_equal(shifts[1].day, 20);
 	assert_true(shifts[0].change > 0.4 && shifts[0].change < 0.6);
 	assert_true(shifts[1].change < -0.25);
 	for (size_t n = 0; n < 4; n++)
-		assert_int_equal(tw_change_search(p + 8, n, &tw_change_defaults, shifts), 0);
+		assert_int_equal(tw_change_search(p + 8, n, &tw_regress_defaults.shift, shifts), 0);
 }
 
 static void test_few_traces_are_no_point(void **state)
