@@ -34,7 +34,6 @@ struct bucket {
 
 struct scan {
 	struct tw_fleet_store *store;
-	struct tw_catalogue *c;
 	const char *project_id;
 	const struct tw_deadline *deadline;
 	uint64_t turn;
@@ -58,9 +57,9 @@ struct scan {
 	int64_t median_ns;
 };
 
-static enum tw_status in_time(const struct scan *l, struct tw_err *err)
+static enum tw_status in_time(const struct scan *scan, struct tw_err *err)
 {
-	return tw_deadline_passed(l->deadline)
+	return tw_deadline_passed(scan->deadline)
 	               ? tw_fail(err, TW_DEADLINE, "not all scenarios could be analysed in time")
 	               : TW_OK;
 }
@@ -73,18 +72,18 @@ TW_ORDER_BY(by_first_day, struct version, TW_RISING(first_day), strverscmp(a->na
 
 TW_ORDER_BY(by_version_name, struct version, TW_RISING(name))
 
-static enum tw_status find_versions(struct scan *l, struct tw_err *err)
+static enum tw_status find_versions(struct scan *scan, struct tw_err *err)
 {
-	struct version *all = tw_arena_alloc(l->arena, l->n_cells + 1, sizeof *all);
+	struct version *all = tw_arena_alloc(scan->arena, scan->n_cells + 1, sizeof *all);
 	size_t n = 0;
 
 	if (!all)
 		return tw_oom(err);
-	for (size_t i = 0; i < l->n_cells; i++)
-		all[i] = (struct version){
-		        l->cells[i].dims.version_name, l->cells[i].dims.day, l->cells[i].traces};
-	TW_SORT(all, l->n_cells, by_version_name);
-	for (size_t i = 0; i < l->n_cells; i++) {
+	for (size_t i = 0; i < scan->n_cells; i++)
+		all[i] = (struct version){scan->cells[i].dims.version_name, scan->cells[i].dims.day,
+		        scan->cells[i].traces};
+	TW_SORT(all, scan->n_cells, by_version_name);
+	for (size_t i = 0; i < scan->n_cells; i++) {
 		if (n == 0 || strcmp(all[n - 1].name, all[i].name) != 0) {
 			all[n++] = all[i];
 			continue;
@@ -94,10 +93,10 @@ static enum tw_status find_versions(struct scan *l, struct tw_err *err)
 			all[n - 1].first_day = all[i].first_day;
 	}
 	TW_SORT(all, n, by_traces);
-	l->n_versions = n < TW_REGRESS_VERSIONS ? n : TW_REGRESS_VERSIONS;
-	TW_SORT(all, l->n_versions, by_first_day);
-	for (size_t i = 0; i < l->n_versions; i++)
-		l->versions[i] = all[i].name;
+	scan->n_versions = n < TW_REGRESS_VERSIONS ? n : TW_REGRESS_VERSIONS;
+	TW_SORT(all, scan->n_versions, by_first_day);
+	for (size_t i = 0; i < scan->n_versions; i++)
+		scan->versions[i] = all[i].name;
 	return TW_OK;
 }
 
@@ -113,10 +112,10 @@ static uint32_t class_of(const char *word)
 	return TW_REGRESS_CLASSES - 1;
 }
 
-static bool version_at(const struct scan *l, const char *name, uint32_t *ret)
+static bool version_at(const struct scan *scan, const char *name, uint32_t *ret)
 {
-	for (uint32_t i = 0; i < l->n_versions; i++)
-		if (strcmp(l->versions[i], name) == 0) {
+	for (uint32_t i = 0; i < scan->n_versions; i++)
+		if (strcmp(scan->versions[i], name) == 0) {
 			*ret = i;
 			return true;
 		}
@@ -131,66 +130,79 @@ struct bucketed { /* a cell and its bucket */
 TW_ORDER_BY(
         by_bucket, struct bucketed, TW_RISING(key.day), TW_RISING(key.version), TW_RISING(key.cls))
 
-static size_t sort_into_buckets(const struct scan *l, struct bucketed *ret)
+static size_t sort_into_buckets(const struct scan *scan, struct bucketed *ret)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < l->n_cells; i++) {
-		const struct tw_rollup_dims *d = &l->cells[i].dims;
+	for (size_t i = 0; i < scan->n_cells; i++) {
+		const struct tw_rollup_dims *d = &scan->cells[i].dims;
 		struct bucket key = {.day = d->day, .cls = class_of(d->device_class)};
 
-		if (strcmp(d->app, l->filter.app) == 0 &&
-		        strcmp(d->scenario, l->filter.scenario) == 0 &&
-		        version_at(l, d->version_name, &key.version))
-			ret[n++] = (struct bucketed){key, &l->cells[i]};
+		if (strcmp(d->app, scan->filter.app) == 0 &&
+		        strcmp(d->scenario, scan->filter.scenario) == 0 &&
+		        version_at(scan, d->version_name, &key.version))
+			ret[n++] = (struct bucketed){key, &scan->cells[i]};
 	}
 	TW_SORT(ret, n, by_bucket);
 	return n;
 }
 
-static enum tw_status make_buckets(struct scan *l, struct tw_err *err)
+static enum tw_status make_buckets(struct scan *scan, struct tw_err *err)
 {
-	struct bucketed *bucketed = tw_arena_alloc(l->arena, l->n_cells + 1, sizeof *bucketed);
-	const struct tw_rollup_cell **cells =
-	        tw_arena_alloc(l->arena, l->n_cells + 1, sizeof(const struct tw_rollup_cell *));
-	const size_t n = bucketed ? sort_into_buckets(l, bucketed) : 0;
+	struct bucketed *bucketed =
+	        tw_arena_alloc(scan->arena, scan->n_cells + 1, sizeof *bucketed);
+	const struct tw_rollup_cell **cells = tw_arena_alloc(
+	        scan->arena, scan->n_cells + 1, sizeof(const struct tw_rollup_cell *));
+	const size_t n = bucketed ? sort_into_buckets(scan, bucketed) : 0;
 
-	l->buckets = tw_arena_alloc(l->arena, n + 1, sizeof *l->buckets);
-	l->parts = tw_arena_alloc(l->arena, n + 1, sizeof *l->parts);
-	l->totals = tw_arena_alloc(l->arena, n + 1, sizeof *l->totals);
-	l->n_buckets = 0;
-	if (!bucketed || !cells || !l->buckets || !l->parts || !l->totals)
+	scan->buckets = tw_arena_alloc(scan->arena, n + 1, sizeof *scan->buckets);
+	scan->parts = tw_arena_alloc(scan->arena, n + 1, sizeof *scan->parts);
+	scan->totals = tw_arena_alloc(scan->arena, n + 1, sizeof *scan->totals);
+	scan->n_buckets = 0;
+	if (!bucketed || !cells || !scan->buckets || !scan->parts || !scan->totals)
 		return tw_oom(err);
 	for (size_t i = 0; i < n; i++) {
 		cells[i] = bucketed[i].cell;
 		if (i == 0 || by_bucket(&bucketed[i - 1], &bucketed[i]) != 0) {
-			struct bucket *b = &l->buckets[l->n_buckets++];
+			struct bucket *b = &scan->buckets[scan->n_buckets++];
 
 			*b = bucketed[i].key;
 			b->cells = &cells[i];
-			b->sketch = tw_arena_zalloc(l->arena, 1, sizeof *b->sketch);
+			b->sketch = tw_arena_zalloc(scan->arena, 1, sizeof *b->sketch);
 			if (!b->sketch)
 				return tw_oom(err);
 		}
-		l->buckets[l->n_buckets - 1].n++;
+		scan->buckets[scan->n_buckets - 1].n++;
 	}
 	return TW_OK;
 }
 
 /* --- series --- */
 
+/* Smaller changes of a method are ignored. */
+static int64_t least_change(const struct scan *scan)
+{
+	return (int64_t)((double)scan->median_ns * scan->rules.min_share);
+}
+
 static enum tw_status find(
-        struct scan *l, const struct tw_rollup_naming *of, size_t n_parts, struct tw_err *err)
+        struct scan *scan, const struct tw_rollup_naming *of, size_t n_parts, struct tw_err *err)
 {
 	enum tw_status st;
-	const struct tw_regress_series s = {l->filter.app, l->filter.scenario, of ? of->name : "",
-	        of ? of->descriptor : "", l->versions, l->n_versions, l->parts, n_parts,
-	        of ? (int64_t)((double)l->median_ns * l->rules.min_share) : 0};
+	const struct tw_regress_series s = {.app = scan->filter.app,
+	        .scenario = scan->filter.scenario,
+	        .method = of ? of->name : "",
+	        .descriptor = of ? of->descriptor : "",
+	        .versions = scan->versions,
+	        .n_versions = scan->n_versions,
+	        .parts = scan->parts,
+	        .n_parts = n_parts,
+	        .least_ns = of ? least_change(scan) : 0};
 
-	l->sums->series++;
-	st = tw_regress_find(l->scratch, &s, &l->rules, &l->found, err);
+	scan->sums->series++;
+	st = tw_regress_find(scan->scratch, &s, &scan->rules, &scan->found, err);
 	if (st == TW_OK && of)
-		st = tw_regress_find_new(&s, &l->of, &l->rules, &l->new_methods, err);
+		st = tw_regress_find_new(&s, &scan->of, &scan->rules, &scan->new_methods, err);
 	return st;
 }
 
@@ -199,16 +211,16 @@ static struct tw_regress_part part_of(const struct bucket *b, const char *worst)
 	return (struct tw_regress_part){b->day, b->version, b->cls, b->sketch, worst};
 }
 
-static enum tw_status scan_lengths(struct scan *l, struct tw_err *err)
+static enum tw_status scan_lengths(struct scan *scan, struct tw_err *err)
 {
-	struct tw_rollup_head *h = tw_arena_zalloc(l->arena, 1, sizeof *h);
-	struct tw_sketch *all = tw_arena_zalloc(l->arena, 1, sizeof *all);
+	struct tw_rollup_head *h = tw_arena_zalloc(scan->arena, 1, sizeof *h);
+	struct tw_sketch *all = tw_arena_zalloc(scan->arena, 1, sizeof *all);
 	enum tw_status st = TW_OK;
 
 	if (!h || !all)
 		return tw_oom(err);
-	for (size_t i = 0; st == TW_OK && i < l->n_buckets; i++) {
-		const struct bucket *b = &l->buckets[i];
+	for (size_t i = 0; st == TW_OK && i < scan->n_buckets; i++) {
+		const struct bucket *b = &scan->buckets[i];
 		const struct tw_fleet_group group = {"", "", 0, b->cells, b->n};
 		struct tw_fleet_lengths lengths;
 
@@ -217,13 +229,14 @@ static enum tw_status scan_lengths(struct scan *l, struct tw_err *err)
 			break;
 		tw_sketch_add_all(b->sketch, &h->lengths);
 		tw_sketch_add_all(all, &h->lengths);
-		l->totals[i] = (struct tw_regress_total){b->day, b->version, b->cls, h->lengths.n};
-		l->parts[i] = part_of(b, tw_arena_printf(l->arena, "%s", lengths.longest));
+		scan->totals[i] =
+		        (struct tw_regress_total){b->day, b->version, b->cls, h->lengths.n};
+		scan->parts[i] = part_of(b, tw_arena_printf(scan->arena, "%s", lengths.longest));
 	}
 	if (st != TW_OK)
 		return st;
-	l->median_ns = tw_sketch_quantile(all, 50);
-	return find(l, NULL, l->n_buckets, err);
+	scan->median_ns = tw_sketch_quantile(all, 50);
+	return find(scan, NULL, scan->n_buckets, err);
 }
 
 /* --- methods --- */
@@ -239,15 +252,16 @@ TW_ORDER_BY(same_method, struct entry, TW_RISING(naming->name), TW_RISING(naming
 TW_ORDER_BY(by_method, struct entry, same_method(a, b),
         TW_ORDER((uintptr_t)a->bucket, (uintptr_t)b->bucket))
 
-static enum tw_status collect(struct scan *l, size_t *ret_n, struct tw_err *err)
+static enum tw_status collect(struct scan *scan, size_t *ret_n, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
 	*ret_n = 0;
-	for (size_t i = 0; st == TW_OK && i < l->n_buckets; i++) {
-		struct bucket *b = &l->buckets[i];
+	for (size_t i = 0; st == TW_OK && i < scan->n_buckets; i++) {
+		struct bucket *b = &scan->buckets[i];
 
-		b->methods = (struct tw_rollup){.arena = l->arena, .metrics = 1U << TW_ROLLUP_SELF};
+		b->methods =
+		        (struct tw_rollup){.arena = scan->arena, .metrics = 1U << TW_ROLLUP_SELF};
 		st = tw_fleet_collect(b->cells, b->n, &b->methods, err);
 		*ret_n += b->methods.n;
 	}
@@ -255,9 +269,9 @@ static enum tw_status collect(struct scan *l, size_t *ret_n, struct tw_err *err)
 }
 
 static enum tw_status name_entries(
-        struct scan *l, struct entry *entries, size_t n, struct tw_err *err)
+        struct scan *scan, struct entry *entries, size_t n, struct tw_err *err)
 {
-	uint64_t *ids = tw_arena_alloc(l->arena, n + 1, sizeof *ids);
+	uint64_t *ids = tw_arena_alloc(scan->arena, n + 1, sizeof *ids);
 	struct tw_rollup_naming *names = NULL;
 	enum tw_status st = ids ? TW_OK : tw_oom(err);
 
@@ -265,7 +279,8 @@ static enum tw_status name_entries(
 		return st;
 	for (size_t i = 0; i < n; i++)
 		ids[i] = entries[i].method->id;
-	st = tw_catalogue_rollup_names(l->c, l->project_id, ids, n, l->arena, &names, err);
+	st = tw_catalogue_rollup_names(
+	        scan->store->catalogue, scan->project_id, ids, n, scan->arena, &names, err);
 	for (size_t i = 0; st == TW_OK && i < n; i++)
 		entries[i].naming = &names[i];
 	return st;
@@ -286,9 +301,8 @@ static size_t keep_named(struct entry *entries, size_t n)
 
 /* One method: its entries in all buckets; a bucket has several if builds differ. */
 static enum tw_status scan_method(
-        struct scan *l, const struct entry *e, size_t n, struct tw_err *err)
+        struct scan *scan, const struct entry *e, size_t n, struct tw_err *err)
 {
-	const int64_t least = (int64_t)((double)l->median_ns * l->rules.min_share);
 	enum tw_status st = TW_OK;
 	int64_t most = 0;
 	size_t n_parts = 0;
@@ -303,25 +317,26 @@ static enum tw_status scan_method(
 		if (i > 0 && e[i - 1].bucket == b)
 			continue;
 		most = b->sketch->max > most ? b->sketch->max : most;
-		l->parts[n_parts++] = part_of(
-		        b, worst.trace_id
-		                   ? tw_arena_printf(l->arena, "%.*s", TW_ROLLUP_ID, worst.trace_id)
-		                   : NULL);
+		scan->parts[n_parts++] = part_of(b,
+		        worst.trace_id
+		                ? tw_arena_printf(scan->arena, "%.*s", TW_ROLLUP_ID, worst.trace_id)
+		                : NULL);
 	}
-	return st == TW_OK && most >= least ? find(l, e[0].naming, n_parts, err) : st;
+	return st == TW_OK && most >= least_change(scan) ? find(scan, e[0].naming, n_parts, err)
+	                                                 : st;
 }
 
 /* Time that may belong to any method: of methods without a name, and of the rest of each trace. */
 static enum tw_status find_hidden(
-        struct scan *l, const struct entry *entries, size_t n, struct tw_err *err)
+        struct scan *scan, const struct entry *entries, size_t n, struct tw_err *err)
 {
-	struct tw_sketch *s = tw_arena_zalloc(l->arena, 1, sizeof *s);
+	struct tw_sketch *s = tw_arena_zalloc(scan->arena, 1, sizeof *s);
 	uint64_t traces[TW_REGRESS_VERSIONS] = {0};
 	enum tw_status st = TW_OK;
 
 	if (!s)
 		return tw_oom(err);
-	l->of = (struct tw_regress_totals){l->totals, l->n_buckets, l->median_ns, {0}};
+	scan->of = (struct tw_regress_totals){scan->totals, scan->n_buckets, scan->median_ns, {0}};
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		const uint32_t version = entries[i].bucket->version;
 		const struct tw_rollup_naming *of = entries[i].naming;
@@ -331,47 +346,48 @@ static enum tw_status find_hidden(
 			continue;
 		tw_sketch_clear(s);
 		st = tw_rollup_sum(entries[i].method, TW_ROLLUP_SELF, s, &worst, err);
-		l->of.hidden_ns[version] = tw_sketch_sum(l->of.hidden_ns[version], s->sum);
+		scan->of.hidden_ns[version] = tw_sketch_sum(scan->of.hidden_ns[version], s->sum);
 	}
-	for (size_t i = 0; i < l->n_buckets; i++)
-		traces[l->totals[i].version] += l->totals[i].n;
+	for (size_t i = 0; i < scan->n_buckets; i++)
+		traces[scan->totals[i].version] += scan->totals[i].n;
 	for (size_t v = 0; v < TW_REGRESS_VERSIONS; v++)
 		if (traces[v])
-			l->of.hidden_ns[v] /= (int64_t)traces[v];
+			scan->of.hidden_ns[v] /= (int64_t)traces[v];
 	return st;
 }
 
 /* Adds new methods to the regressions. */
-static enum tw_status take_new(struct scan *l, struct tw_err *err)
+static enum tw_status take_new(struct scan *scan, struct tw_err *err)
 {
 	enum tw_status st = TW_OK;
 
-	tw_regress_limit_new(&l->new_methods);
-	for (size_t i = 0; st == TW_OK && i < l->new_methods.n; i++)
-		st = tw_regress_add(&l->found, &l->new_methods.of[i], err);
+	tw_regress_limit_new(&scan->new_methods);
+	for (size_t i = 0; st == TW_OK && i < scan->new_methods.n; i++)
+		st = tw_regress_add(&scan->found, &scan->new_methods.of[i], err);
 	return st;
 }
 
-/* All named methods of all buckets, sorted. Sets l->of to the totals and the time of the others. */
+/* All named methods of all buckets, sorted. Sets scan->of to the totals and the time of the others.
+ */
 static enum tw_status make_entries(
-        struct scan *l, struct entry **ret, size_t *ret_n, struct tw_err *err)
+        struct scan *scan, struct entry **ret, size_t *ret_n, struct tw_err *err)
 {
 	struct entry *entries;
 	size_t n_all = 0, n = 0;
-	enum tw_status st = collect(l, &n_all, err);
+	enum tw_status st = collect(scan, &n_all, err);
 
 	if (st != TW_OK)
 		return st;
-	entries = tw_arena_alloc(l->arena, n_all + 1, sizeof *entries);
+	entries = tw_arena_alloc(scan->arena, n_all + 1, sizeof *entries);
 	if (!entries)
 		return tw_oom(err);
-	for (size_t i = 0; i < l->n_buckets; i++)
-		for (uint32_t k = 0; k < l->buckets[i].methods.n; k++)
+	for (size_t i = 0; i < scan->n_buckets; i++)
+		for (uint32_t k = 0; k < scan->buckets[i].methods.n; k++)
 			entries[n++] = (struct entry){
-			        NULL, &l->buckets[i].methods.methods[k], &l->buckets[i]};
-	st = name_entries(l, entries, n, err);
+			        NULL, &scan->buckets[i].methods.methods[k], &scan->buckets[i]};
+	st = name_entries(scan, entries, n, err);
 	if (st == TW_OK)
-		st = find_hidden(l, entries, n, err);
+		st = find_hidden(scan, entries, n, err);
 	if (st != TW_OK)
 		return st;
 	*ret = entries;
@@ -379,54 +395,54 @@ static enum tw_status make_entries(
 	return TW_OK;
 }
 
-static enum tw_status scan_methods(struct scan *l, struct tw_err *err)
+static enum tw_status scan_methods(struct scan *scan, struct tw_err *err)
 {
 	struct entry *entries = NULL;
 	size_t n = 0;
-	enum tw_status st = make_entries(l, &entries, &n, err);
+	enum tw_status st = make_entries(scan, &entries, &n, err);
 
 	for (size_t i = 0; st == TW_OK && i < n;) {
 		size_t end = i + 1;
 
 		while (end < n && same_method(&entries[i], &entries[end]) == 0)
 			end++;
-		st = in_time(l, err);
+		st = in_time(scan, err);
 		if (st == TW_OK)
-			st = scan_method(l, &entries[i], end - i, err);
+			st = scan_method(scan, &entries[i], end - i, err);
 		i = end;
 	}
-	return st == TW_OK ? take_new(l, err) : st;
+	return st == TW_OK ? take_new(scan, err) : st;
 }
 
 /* --- scenarios --- */
 
-static enum tw_status scan_scenario(struct scan *l, struct tw_err *err)
+static enum tw_status scan_scenario(struct scan *scan, struct tw_err *err)
 {
-	const struct tw_fleet_query query = {.project_id = l->project_id,
-	        .filter = l->filter,
+	const struct tw_fleet_query query = {.project_id = scan->project_id,
+	        .filter = scan->filter,
 	        .metrics = 1U << TW_ROLLUP_SELF,
 	        .dims = TW_DIM_APP | TW_DIM_SCENARIO | TW_DIM_DAY | TW_DIM_VERSION | TW_DIM_CLASS};
-	enum tw_status st =
-	        l->store->engine->cells(l->store, &query, l->arena, &l->cells, &l->n_cells, err);
+	enum tw_status st = scan->store->engine->cells(
+	        scan->store, &query, scan->arena, &scan->cells, &scan->n_cells, err);
 
-	l->found = l->new_methods = (struct tw_regress_list){l->arena, NULL, 0, 0};
-	if (st != TW_OK || l->n_cells == 0)
+	scan->found = scan->new_methods = (struct tw_regress_list){scan->arena, NULL, 0, 0};
+	if (st != TW_OK || scan->n_cells == 0)
 		return st;
-	st = find_versions(l, err);
+	st = find_versions(scan, err);
 	if (st == TW_OK)
-		st = make_buckets(l, err);
+		st = make_buckets(scan, err);
 	if (st == TW_OK)
-		st = scan_lengths(l, err);
+		st = scan_lengths(scan, err);
 	if (st == TW_OK)
-		st = scan_methods(l, err);
-	if (l->found.n > 0)
+		st = scan_methods(scan, err);
+	if (scan->found.n > 0)
 		tw_crash_point("regressions_found");
 	if (st == TW_OK)
-		st = tw_catalogue_regression_store(
-		        l->c, l->project_id, l->found.of, l->found.n, &l->sums->fresh, err);
-	if (l->found.n > 0)
+		st = tw_catalogue_regression_store(scan->store->catalogue, scan->project_id,
+		        scan->found.of, scan->found.n, &scan->sums->fresh, err);
+	if (scan->found.n > 0)
 		tw_crash_point("regressions_stored");
-	l->sums->found += l->found.n;
+	scan->sums->found += scan->found.n;
 	return st;
 }
 
@@ -438,7 +454,7 @@ struct scenario_range { /* cells of one scenario of one app */
 };
 
 /* Leaves scenarios with enough traces for a result. */
-static size_t find_ranges(const struct scan *l, const struct tw_rollup_cell *cells, size_t n,
+static size_t find_ranges(const struct scan *scan, const struct tw_rollup_cell *cells, size_t n,
         struct scenario_range *ret)
 {
 	size_t found = 0;
@@ -448,37 +464,38 @@ static size_t find_ranges(const struct scan *l, const struct tw_rollup_cell *cel
 
 		for (; i < n && by_scenario(&cells[one.first], &cells[i]) == 0; i++)
 			one.traces += cells[i].traces;
-		if (one.traces >= 2 * (uint64_t)l->rules.shift.min_traces)
+		if (one.traces >= 2 * (uint64_t)scan->rules.shift.min_traces)
 			ret[found++] = one;
 	}
 	return found;
 }
 
-static enum tw_status scan_range(struct scan *l, const struct tw_rollup_filter *days,
+static enum tw_status scan_range(struct scan *scan, const struct tw_rollup_filter *days,
         const struct tw_rollup_cell *of, struct tw_err *err)
 {
-	enum tw_status st = in_time(l, err);
+	enum tw_status st = in_time(scan, err);
 
 	if (st != TW_OK)
 		return st;
-	tw_arena_reset(l->arena);
-	l->filter = *days;
-	l->filter.app = of->dims.app;
-	l->filter.scenario = of->dims.scenario;
-	return scan_scenario(l, err);
+	tw_arena_reset(scan->arena);
+	scan->filter = *days;
+	scan->filter.app = of->dims.app;
+	scan->filter.scenario = of->dims.scenario;
+	return scan_scenario(scan, err);
 }
 
-static enum tw_status scan_all(
-        struct scan *l, const struct tw_rollup_filter *days, struct tw_arena *a, struct tw_err *err)
+static enum tw_status scan_all(struct scan *scan, const struct tw_rollup_filter *days,
+        struct tw_arena *a, struct tw_err *err)
 {
-	const struct tw_fleet_query query = {
-	        .project_id = l->project_id, .filter = *days, .dims = TW_DIM_APP | TW_DIM_SCENARIO};
+	const struct tw_fleet_query query = {.project_id = scan->project_id,
+	        .filter = *days,
+	        .dims = TW_DIM_APP | TW_DIM_SCENARIO};
 	struct tw_rollup_cell *cells = NULL;
 	struct scenario_range *all;
 	struct tw_err why;
 	size_t n = 0;
 	enum tw_status one = TW_OK,
-	               st = l->store->engine->cells(l->store, &query, a, &cells, &n, err);
+	               st = scan->store->engine->cells(scan->store, &query, a, &cells, &n, err);
 
 	if (st != TW_OK || n == 0)
 		return st;
@@ -486,9 +503,9 @@ static enum tw_status scan_all(
 	all = tw_arena_alloc(a, n, sizeof *all);
 	if (!all)
 		return tw_oom(err);
-	n = find_ranges(l, cells, n, all);
+	n = find_ranges(scan, cells, n, all);
 	for (size_t i = 0; i < n && one != TW_DEADLINE; i++) {
-		one = scan_range(l, days, &cells[all[(l->turn + i) % n].first], &why);
+		one = scan_range(scan, days, &cells[all[(scan->turn + i) % n].first], &why);
 		if (st == TW_OK && one != TW_OK) { /* a failed scenario does not stop the others */
 			st = one;
 			tw_err_copy(err, &why);
@@ -525,8 +542,7 @@ static enum tw_status detect(struct tw_fleet_store *store, const struct tw_regre
         struct tw_regress_detected *ret, struct tw_err *err)
 {
 	struct tw_arena *a = tw_arena_new(ARENA_MAX);
-	struct scan l = {.store = store,
-	        .c = store->catalogue,
+	struct scan scan = {.store = store,
 	        .project_id = of->project_id,
 	        .deadline = &of->deadline,
 	        .turn = of->turn,
@@ -535,15 +551,16 @@ static enum tw_status detect(struct tw_fleet_store *store, const struct tw_regre
 	enum tw_status st;
 
 	*ret = (struct tw_regress_detected){0};
-	l.arena = tw_arena_new(ARENA_MAX);
-	l.scratch = tw_regress_scratch_new();
-	st = a && l.arena && l.scratch ? tw_regress_rules_of(l.c, of->project_id, &l.rules, err)
-	                               : tw_oom(err);
-	days.first_day = of->today - (int64_t)l.rules.window_days + 1;
+	scan.arena = tw_arena_new(ARENA_MAX);
+	scan.scratch = tw_regress_scratch_new();
+	st = a && scan.arena && scan.scratch
+	             ? tw_regress_rules_of(store->catalogue, of->project_id, &scan.rules, err)
+	             : tw_oom(err);
+	days.first_day = of->today - (int64_t)scan.rules.window_days + 1;
 	if (st == TW_OK)
-		st = scan_all(&l, &days, a, err);
-	l.scratch = tw_regress_scratch_free(l.scratch);
-	tw_arena_free(l.arena);
+		st = scan_all(&scan, &days, a, err);
+	scan.scratch = tw_regress_scratch_free(scan.scratch);
+	tw_arena_free(scan.arena);
 	tw_arena_free(a);
 	return st;
 }
