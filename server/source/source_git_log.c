@@ -28,7 +28,7 @@ enum {
 struct lines {
 	git_oid commit;
 	const char *path;
-	struct tw_range at[TW_CLOCK_SYNC_RANGES];
+	struct tw_range at[TW_LOCATION_RANGES];
 	size_t n;
 };
 
@@ -190,7 +190,7 @@ static enum tw_status add_pending(struct history *h, const struct lines *l)
 			                                                       : l->at[k].first;
 			p->at[same].last =
 			        p->at[same].last > l->at[k].last ? p->at[same].last : l->at[k].last;
-		} else if (p->n < TW_CLOCK_SYNC_RANGES) {
+		} else if (p->n < TW_LOCATION_RANGES) {
 			p->at[p->n++] = l->at[k];
 		}
 	}

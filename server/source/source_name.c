@@ -277,7 +277,7 @@ static void take(struct search *s, const struct tw_decl *d)
 	}
 	if (s->line && p->n == 1 && s->line >= p->at[0].first && s->line <= p->at[0].last)
 		return;
-	if (p->n < TW_CLOCK_SYNC_RANGES)
+	if (p->n < TW_LOCATION_RANGES)
 		p->at[p->n++] = at;
 }
 

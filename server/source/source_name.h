@@ -77,7 +77,7 @@ struct tw_decls {
 enum tw_status tw_source_scan(struct tw_str text, bool kotlin, struct tw_arena *a,
         struct tw_decls *ret, struct tw_err *err) TW_MUST_USE;
 
-enum { TW_SOURCE_METHOD_BYTES = 2048, TW_NAME_PIECES = 12, TW_CLOCK_SYNC_RANGES = 16 };
+enum { TW_SOURCE_METHOD_BYTES = 2048, TW_NAME_PIECES = 12, TW_LOCATION_RANGES = 16 };
 
 struct tw_source_name {
 	const char *package; /* "com.example.feed", "" none */
@@ -100,10 +100,10 @@ struct tw_range {
 };
 
 struct tw_source_location {
-	struct tw_range at[TW_CLOCK_SYNC_RANGES]; /* more than one: overloads */
-	size_t n;                                 /* 0: not even the class was found */
-	bool is_method;                           /* false: only the lines of the class */
-	const char *note;                         /* reason why it is approximate, otherwise NULL */
+	struct tw_range at[TW_LOCATION_RANGES]; /* more than one: overloads */
+	size_t n;                               /* 0: not even the class was found */
+	bool is_method;                         /* false: only the lines of the class */
+	const char *note;                       /* reason why it is approximate, otherwise NULL */
 };
 
 /* line: from the trace or the mapping, 0 unknown. */

@@ -30,7 +30,7 @@ static void place(const struct tw_decls *d, const char *method, struct tw_arena 
 
 	FUZZ_CHECK(tw_source_name_read(method, a, &name, NULL) == TW_OK);
 	tw_source_location(d, &name, 3, &p);
-	FUZZ_CHECK(p.n <= TW_CLOCK_SYNC_RANGES && (p.n || !p.is_method));
+	FUZZ_CHECK(p.n <= TW_LOCATION_RANGES && (p.n || !p.is_method));
 	for (size_t i = 0; i < p.n; i++)
 		FUZZ_CHECK(p.at[i].first && p.at[i].first <= p.at[i].last && p.at[i].last <= lines);
 }
