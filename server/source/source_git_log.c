@@ -17,11 +17,11 @@ enum {
 	PARENTS_MAX = 8,
 	HUNKS_MAX = 4096,
 	DELTAS_MAX = 5000,
-	RENAMES = 400, /* limit of deleted files compared with a new one */
-	ALIKE = 50,    /* percent, git's default */
+	RENAMES_MAX = 400, /* deleted files that are compared with a new one */
+	SIMILAR = 50,      /* percent, git's default */
 	EXACT = 101,
 	TEXT_BYTES = 200,
-	FEW = 5
+	NEWEST = 5 /* commits listed without a base */
 };
 
 /* Lines to follow back from a commit. */
@@ -163,49 +163,55 @@ static bool map_ranges(const struct history *h, const struct lines *from, struct
 
 /* --- commits to visit --- */
 
+/* Adds lines that a commit shares with another child: overlapping ranges become one. */
+static void add_range(struct lines *io, struct tw_range r)
+{
+	for (size_t i = 0; i < io->n; i++) {
+		struct tw_range *at = &io->at[i];
+
+		if (at->last < r.first || r.last < at->first)
+			continue;
+		at->first = at->first < r.first ? at->first : r.first;
+		at->last = at->last > r.last ? at->last : r.last;
+		return;
+	}
+	if (io->n < TW_LOCATION_RANGES)
+		io->at[io->n++] = r;
+}
+
+static struct lines *find_pending(const struct history *h, const git_oid *commit)
+{
+	for (size_t i = 0; i < h->n; i++)
+		if (git_oid_equal(&h->pending[i].commit, commit))
+			return &h->pending[i];
+	return NULL;
+}
+
 static enum tw_status add_pending(struct history *h, const struct lines *l)
 {
-	size_t i = 0;
+	struct lines *pending = find_pending(h, &l->commit);
 
 	if (l->n == 0)
 		return TW_OK;
-	while (i < h->n && !git_oid_equal(&h->pending[i].commit, &l->commit))
-		i++;
-	if (i == PENDING_MAX)
+	if (!pending && h->n == PENDING_MAX)
 		return tw_fail(h->err, TW_TOO_LARGE,
 		        "the history branches too often to follow these lines");
-	if (i == h->n) {
+	if (!pending)
 		h->pending[h->n++] = *l;
-		return TW_OK;
-	}
-	for (size_t k = 0; k < l->n; k++) { /* the ranges of two children */
-		struct lines *p = &h->pending[i];
-		size_t same = 0;
-
-		while (same < p->n &&
-		        (p->at[same].last < l->at[k].first || l->at[k].last < p->at[same].first))
-			same++;
-		if (same < p->n) {
-			p->at[same].first = p->at[same].first < l->at[k].first ? p->at[same].first
-			                                                       : l->at[k].first;
-			p->at[same].last =
-			        p->at[same].last > l->at[k].last ? p->at[same].last : l->at[k].last;
-		} else if (p->n < TW_LOCATION_RANGES) {
-			p->at[p->n++] = l->at[k];
-		}
-	}
+	for (size_t i = 0; pending && i < l->n; i++)
+		add_range(pending, l->at[i]);
 	return TW_OK;
 }
 
-static bool next_pending(struct history *h, const git_oid *commit, struct lines *ret)
+static bool take_pending(struct history *h, const git_oid *commit, struct lines *ret)
 {
-	for (size_t i = 0; i < h->n; i++)
-		if (git_oid_equal(&h->pending[i].commit, commit)) {
-			*ret = h->pending[i];
-			h->pending[i] = h->pending[--h->n];
-			return true;
-		}
-	return false;
+	struct lines *pending = find_pending(h, commit);
+
+	if (pending) {
+		*ret = *pending;
+		*pending = h->pending[--h->n];
+	}
+	return pending != NULL;
 }
 
 /* --- one commit and one parent --- */
@@ -251,7 +257,7 @@ struct origin {
 	const struct history *h;
 	git_oid id;
 	size_t len;
-	git_hashsig *looks;
+	git_hashsig *signature; /* NULL: empty, too large or unreadable */
 	const char *best;
 	int score;
 };
@@ -259,16 +265,16 @@ struct origin {
 /* NULL: empty, too large or unreadable. */
 static git_hashsig *signature_of(const struct history *h, const git_oid *id)
 {
-	git_hashsig *looks = NULL;
+	git_hashsig *signature = NULL;
 	git_blob *blob = NULL;
 
 	if (is_small(h, id) && git_blob_lookup(&blob, h->g->repo, id) == 0 &&
-	        git_hashsig_create(&looks, git_blob_rawcontent(blob),
+	        git_hashsig_create(&signature, git_blob_rawcontent(blob),
 	                (size_t)git_blob_rawsize(blob),
 	                GIT_HASHSIG_NORMAL | GIT_HASHSIG_ALLOW_SMALL_FILES) != 0)
-		looks = NULL;
+		signature = NULL;
 	git_blob_free(blob);
-	return looks;
+	return signature;
 }
 
 /* If the lengths differ by more than a factor of two, the files cannot be similar enough. */
@@ -281,17 +287,17 @@ static bool may_be_similar(const struct origin *o, const git_oid *id)
 
 static void compare_signature(struct origin *o, const git_diff_file *old)
 {
-	git_hashsig *looks;
+	git_hashsig *signature;
 	int score = 0;
 
 	if (git_oid_equal(&old->id, &o->id)) {
 		score = EXACT;
-	} else if (o->looks && may_be_similar(o, &old->id)) {
-		looks = signature_of(o->h, &old->id);
-		score = looks ? git_hashsig_compare(looks, o->looks) : 0;
-		git_hashsig_free(looks);
+	} else if (o->signature && may_be_similar(o, &old->id)) {
+		signature = signature_of(o->h, &old->id);
+		score = signature ? git_hashsig_compare(signature, o->signature) : 0;
+		git_hashsig_free(signature);
 	}
-	if (score < ALIKE || score <= o->score)
+	if (score < SIMILAR || score <= o->score)
 		return;
 	o->score = score;
 	o->best = old->path;
@@ -311,16 +317,16 @@ static int stop_when_late(
 
 static void compare_deleted(struct origin *o, const git_diff *diff)
 {
-	size_t n = git_diff_num_deltas(diff), weighed = 0;
+	size_t n = git_diff_num_deltas(diff), compared = 0;
 
-	for (size_t i = 0; i < n && weighed < RENAMES && o->score < EXACT; i++) {
+	for (size_t i = 0; i < n && compared < RENAMES_MAX && o->score < EXACT; i++) {
 		const git_diff_delta *d = git_diff_get_delta(diff, i);
 
 		if (d->status != GIT_DELTA_DELETED)
 			continue;
 		if (tw_source_git_late(o->h->g, NULL) != TW_OK)
 			return;
-		weighed++;
+		compared++;
 		compare_signature(o, &d->old_file);
 	}
 }
@@ -331,9 +337,9 @@ static const char *most_similar(struct origin *o, const git_diff *diff)
 	const char *best = NULL;
 
 	o->len = size_of(o->h->g, &o->id);
-	o->looks = signature_of(o->h, &o->id);
+	o->signature = signature_of(o->h, &o->id);
 	compare_deleted(o, diff);
-	git_hashsig_free(o->looks);
+	git_hashsig_free(o->signature);
 	if (o->best)
 		best = tw_arena_str(o->h->g->a, tw_str_of(o->best));
 	return best;
@@ -441,9 +447,8 @@ static void report(struct history *h, const git_commit *c)
 	                "time_ms", at, "summary", clean(summary), "lines", (json_int_t)h->changed));
 }
 
-/* Whether history ends here: in a shallow clone, libgit2 1.5 reports the oldest commits as
- * broken. */
-static enum tw_status ends_here(const struct history *h)
+/* In a shallow clone, libgit2 1.5 reports the oldest commits as broken. */
+static enum tw_status fail_incomplete(const struct history *h)
 {
 	const bool shallow = git_repository_is_shallow(h->g->repo) == 1;
 
@@ -491,7 +496,7 @@ static enum tw_status visit(struct history *h, const git_commit *c, const struct
 		bool touched = false;
 
 		if (git_commit_parent(&parent, c, i) != 0)
-			return ends_here(h);
+			return fail_incomplete(h);
 		st = follow_parent(h, c, parent, l, &touched);
 		by_all = by_all && touched;
 		git_commit_free(parent);
@@ -505,7 +510,7 @@ static enum tw_status find_commit(struct history *h, const git_oid *id, const st
 {
 	git_commit *c = NULL;
 	enum tw_status st =
-	        git_commit_lookup(&c, h->g->repo, id) == 0 ? visit(h, c, l) : ends_here(h);
+	        git_commit_lookup(&c, h->g->repo, id) == 0 ? visit(h, c, l) : fail_incomplete(h);
 
 	git_commit_free(c);
 	return st;
@@ -523,13 +528,13 @@ static enum tw_status walk(struct history *h, git_revwalk *w)
 		if (rc == GIT_ITEROVER)
 			return TW_OK;
 		if (rc != 0)
-			return ends_here(h);
+			return fail_incomplete(h);
 		if (i == TW_SOURCE_COMMITS)
 			return tw_fail(h->err, TW_TOO_LARGE,
 			        "there are more than %d commits between these versions",
 			        TW_SOURCE_COMMITS);
 		st = tw_source_git_late(h->g, h->err);
-		if (st == TW_OK && next_pending(h, &id, &l))
+		if (st == TW_OK && take_pending(h, &id, &l))
 			st = find_commit(h, &id, &l);
 	}
 	return st;
@@ -554,7 +559,7 @@ enum tw_status tw_source_git_log(const struct tw_source_git *g, const git_commit
         const git_commit *base, const struct tw_source_found *of, json_t **ret, bool *ret_more,
         struct tw_err *err)
 {
-	struct history h = {.g = g, .most = base ? TW_SOURCE_LISTED : FEW, .err = err};
+	struct history h = {.g = g, .most = base ? TW_SOURCE_LISTED : NEWEST, .err = err};
 	git_revwalk *w = NULL;
 	enum tw_status st = begin(&h, head, of);
 	int rc = st == TW_OK ? git_revwalk_new(&w, g->repo) : -1;
