@@ -399,8 +399,8 @@ static bool release_unknown(struct tw_jobs *j)
 }
 
 /* Claims and starts a job, or several small ones; false if there is none or no space.  If there was
- * none, the next attempt is made soon after one is queued here, when a slot becomes free, and after
- * POLL_MS, as other servers queue jobs too. */
+ * none, the next attempt is made when one is queued here or a slot becomes free, and after POLL_MS,
+ * as other servers queue jobs too. */
 static bool claim_and_start(struct tw_jobs *j, int64_t now)
 {
 	struct running *r = find_slot(j);
@@ -417,6 +417,7 @@ static bool claim_and_start(struct tw_jobs *j, int64_t now)
 	tw_run_init(r, j, tw_arena_new(1 << 20));
 	if (!r->arena)
 		return false;
+	j->claimed_ms = now;
 	st = tw_catalogue_jobs_claim(j->parts.catalogue, &claim, GROUP_BYTES, r->arena, jobs,
 	        grouped ? j->parts.config->decode_group : 1, &n, &err);
 	if (st != TW_OK) {
@@ -530,14 +531,15 @@ static void check_deadlines(struct tw_jobs *j)
 	}
 }
 
-/* A job was queued.  While others run, several may gather for one claim. */
+/* A job was queued.  While others run, several may gather between two claims; the first of them
+ * does not wait. */
 static void claim_soon(struct tw_jobs *j)
 {
 	int64_t at_ms = 0;
 
 	for (unsigned i = 0; i < j->n_slots; i++)
 		if (j->slots[i].used)
-			at_ms = tw_monotonic_ms() + GATHER_MS;
+			at_ms = j->claimed_ms + GATHER_MS;
 	if (at_ms < j->claim_ms)
 		j->claim_ms = at_ms;
 }

@@ -84,6 +84,7 @@ struct tw_jobs {
 	int64_t claims_checked_ms; /* monotonic */
 	bool claim_unknown;        /* the last claim failed, perhaps after it was committed */
 	int64_t claim_ms;          /* monotonic; the next claim is not tried before */
+	int64_t claimed_ms;        /* monotonic; of the last claim, also if there was no job */
 	_Atomic int64_t active_ms; /* the dispatcher's last activity (monotonic); 0: none yet */
 	unsigned drain_s;
 	unsigned n_slots;

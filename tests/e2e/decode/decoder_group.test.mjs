@@ -6,7 +6,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { sampleTrace, systemTrace, zip } from '../make.mjs';
-import { endsUnlike, startServer, until } from '../server.mjs';
+import { endsUnlike, sleep, startServer, until } from '../server.mjs';
+
+/* As in server/decode/jobs.c. */
+const GATHER_MS = 50;
 
 const started = (s) => [...s.log.matchAll(/event=decoding trace=(\S+) attempt=(\d+) pid=(\d+)/g)].map(([, id, attempt, pid]) => ({ id, attempt: Number(attempt), pid }));
 
@@ -57,6 +60,19 @@ describe('groups', { concurrency: 2 }, () => {
 		const before = order.slice(0, order.findIndex((d) => d.id === other));
 		assert.ok(order.some((d) => d.id === other));
 		assert.ok(new Set(before.map((d) => d.pid)).size <= 1, `${before.length} before it`);
+	});
+
+	test('a single trace does not wait for others to be claimed with it', async (t) => {
+		const s = await startServer(t, { args: ['--decode-workers', '24', '--shutdown', '0'], env: { TRACEWELL_WORKER_FAULT: 'sleep' } });
+		let least = Infinity;
+		for (let i = 0; i < 20 && least >= GATHER_MS; i++) {
+			const sent = Date.now();
+			const { id } = (await s.post('/api/v1/traces', sampleTrace(10 + i))).json;
+			const [, at] = await until(() => new RegExp(`^time=(\\S+) .*event=decoding trace=${id}`, 'm').exec(s.log) ?? undefined, 'its decoder');
+			if (i > 0) least = Math.min(least, Date.parse(at) - sent); // the first has no other beside it
+			await sleep(2 * GATHER_MS); // claims are apart
+		}
+		assert.ok(least < GATHER_MS, `${least} ms`);
 	});
 
 	test('an upload that cannot be read has its own error', async (t) => {
