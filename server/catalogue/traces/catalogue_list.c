@@ -117,6 +117,20 @@ static enum tw_status and_value(
 	return TW_OK;
 }
 
+static enum tw_status bind_where(struct tw_cat_query *q, struct tw_db *db, const char *sql,
+        const char *project_id, const struct where *w, struct tw_err *err)
+{
+	enum tw_status st = tw_cat_query_fields(q, db, &tw_trace_fields, err, sql, "t", project_id);
+
+	for (int i = 0; st == TW_OK && i < w->n; i++) {
+		if (w->binds[i].text)
+			tw_cat_bind_text(q, i + 2, w->binds[i].text);
+		else
+			tw_cat_bind_int(q, i + 2, w->binds[i].number);
+	}
+	return st;
+}
+
 static enum tw_status and_number(
         struct where *w, const char *name, const char *sql, const char *value, struct tw_err *err)
 {
@@ -180,37 +194,44 @@ static enum tw_status and_tags(
 
 /* A word is first searched for in the distinct values of each column, which are few.  Its traces
  * are those with one of the values found, so a word that occurs in none reads no trace.  If it
- * occurs in more than VALUES_MAX values of a column, the column itself is compared. */
+ * occurs in more than VALUES_MAX values of a column, the column itself is compared.  A word that
+ * each value of a column has is in every trace (8). */
 #define HAS_WORD(text, word)                                                                       \
 	TW_EITHER("has_word(" word "," text ")", text " ~~* " PATTERN(word "::text"))
 #define VALUES(place, value, from)                                                                 \
 	"SELECT " place ", value FROM (SELECT " value " AS value FROM " from                       \
 	" LIMIT 301) AS of_" place
-#define OF_FIELD(place)                                                                            \
-	VALUES(place, "value",                                                                     \
-	        "trace_value WHERE project_id=?1 AND field=" place                                 \
-	        " AND " HAS_WORD("value", "?2"))                                                   \
-	" UNION ALL "
+#define OF_FIELD(place) "trace_value WHERE project_id=?1 AND field=" place " AND "
+#define FIELD(place)                                                                               \
+	VALUES(place, "value", OF_FIELD(place) HAS_WORD("value", "?2"))                            \
+	" UNION ALL SELECT 8, '' WHERE NOT EXISTS (SELECT 1 FROM " OF_FIELD(                       \
+	        place) "NOT " HAS_WORD("value", "?2") ") UNION ALL "
 static const char values_sql[] = /* primary keys, trace_with_title */
-        OF_FIELD("0") OF_FIELD("1") OF_FIELD("2") OF_FIELD("3") OF_FIELD("4") OF_FIELD("5") VALUES(
-                "6", "title",
+        FIELD("0") FIELD("1") FIELD("2") FIELD("3") FIELD("4") FIELD("5") VALUES("6", "title",
                 "trace WHERE project_id=?1 AND title<>'' AND " HAS_WORD(
                         "title", "?2")) " UNION ALL " VALUES("7", "trace_id",
                 "trace WHERE project_id=?1 AND trace_id>=upper(?2) AND trace_id<upper(?2)||'~'");
 
 /* Where a word may occur, numbered as in values_sql.  Without +, SQLite would read all matches by
  * the column's index and sort them for a page. */
-#define PLACE(column)                                                                              \
-	{                                                                                          \
-		TW_EITHER("+", "") column TW_CAT_AMONG_TEXTS("?"), HAS_WORD(column, "?")           \
-	}
+#define PLACE(column) TW_EITHER("+", "") column TW_CAT_AMONG_TEXTS("?"), HAS_WORD(column, "?")
+#define TITLED        "title<>'' AND title" TW_CAT_AMONG_TEXTS("?")
+#define IDS_BY(index) "SELECT trace_id FROM trace INDEXED BY " index " WHERE project_id=?1 AND "
+#define IDS           "SELECT trace_id FROM trace WHERE project_id=?1 AND trace_id"
 static const struct {
 	const char *among, *has; /* conditions: one of a list of values; the word */
-} places[] = {PLACE("app"), PLACE("version_name"), PLACE("device"), PLACE("scenario"),
-        PLACE("build_id"), PLACE("process"),
-        {"title<>'' AND title" TW_CAT_AMONG_TEXTS("?"), HAS_WORD("title", "?")},
-        {TW_EITHER("+", "") "trace_id" TW_CAT_AMONG_TEXTS("?"), "trace_id LIKE ?||'%'"}};
-enum { PLACES = sizeof places / sizeof *places };
+	const char *ids;         /* of the traces with one of a list of values; NULL: no index */
+} places[] = {{PLACE("app"), NULL}, {PLACE("version_name"), NULL},
+        {PLACE("device"), IDS_BY("trace_by_device") "device" TW_CAT_AMONG_TEXTS("?")},
+        {PLACE("scenario"), NULL},
+        {PLACE("build_id"), IDS_BY("trace_by_build") "build_id" TW_CAT_AMONG_TEXTS("?")},
+        {PLACE("process"), NULL},
+        {TITLED, HAS_WORD("title", "?"), IDS_BY("trace_with_title") TITLED},
+        {TW_EITHER("+", "") "trace_id" TW_CAT_AMONG_TEXTS("?"), "trace_id LIKE ?||'%'",
+                IDS TW_CAT_AMONG_TEXTS("?")}};
+enum { PLACES = sizeof places / sizeof *places, EVERY_TRACE = PLACES };
+
+#define AMONG_IDS " AND +trace_id IN ("
 
 struct values {
 	const char **list;
@@ -218,8 +239,8 @@ struct values {
 	uint32_t cap;
 };
 
-static enum tw_status read_values(
-        const struct where *w, const char *word, struct values found[PLACES], struct tw_err *err)
+static enum tw_status read_values(const struct where *w, const char *word,
+        struct values found[PLACES + 1], struct tw_err *err)
 {
 	struct tw_cat_query q;
 	enum tw_status st = tw_cat_query(&q, w->db, err, values_sql, "tt", w->project_id, word);
@@ -238,27 +259,108 @@ static enum tw_status read_values(
 	return tw_cat_close_after(&q, st, err);
 }
 
-static enum tw_status and_word(struct where *w, const char *word, struct tw_err *err)
+static enum tw_status add_text(struct where *w, const char *before, const char *clause,
+        const char *text, struct tw_err *err)
 {
-	struct values found[PLACES] = {{NULL, 0, 0}};
-	enum tw_status st = word ? read_values(w, word, found, err) : tw_oom(err);
+	if (w->n == BINDS_MAX)
+		return too_many(w, err);
+	(void)tw_buf_printf(&w->sql, "%s%s", before, clause);
+	w->binds[w->n++].text = text;
+	return text ? TW_OK : tw_oom(err);
+}
+
+static const char *list_of(const struct where *w, const struct values *v)
+{
+	return tw_cat_texts(w->db, v->list, v->n, w->arena);
+}
+
+static enum tw_status and_places(
+        struct where *w, const struct values found[PLACES], const char *word, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
 	bool any = false;
 
 	for (int i = 0; st == TW_OK && i < PLACES; i++) {
 		const struct values *v = &found[i];
-		const bool few = v->n <= VALUES_MAX;
+		const char *before = any ? " OR " : " AND (";
 
 		if (v->n == 0)
 			continue;
-		if (w->n == BINDS_MAX)
-			return too_many(w, err);
-		(void)tw_buf_printf(&w->sql, "%s%s", any ? " OR " : " AND (",
-		        few ? places[i].among : places[i].has);
-		w->binds[w->n].text = few ? tw_cat_texts(w->db, v->list, v->n, w->arena) : word;
-		st = w->binds[w->n++].text ? TW_OK : tw_oom(err);
 		any = true;
+		st = v->n <= VALUES_MAX ? add_text(w, before, places[i].among, list_of(w, v), err)
+		                        : add_text(w, before, places[i].has, word, err);
 	}
 	(void)tw_buf_printf(&w->sql, any ? ")" : " AND 1=0");
+	return st;
+}
+
+static enum tw_status list_ids(
+        struct where *w, const struct values found[PLACES], struct tw_err *err)
+{
+	const char *before = "";
+	enum tw_status st = TW_OK;
+
+	for (int i = 0; st == TW_OK && i < PLACES; i++) {
+		if (found[i].n == 0)
+			continue;
+		st = add_text(w, before, places[i].ids, list_of(w, &found[i]), err);
+		before = " UNION ALL ";
+	}
+	return st;
+}
+
+static enum tw_status count_ids(
+        struct where *ids, const char *project_id, int64_t *ret, struct tw_err *err)
+{
+	struct tw_cat_query q;
+	const char *sql = tw_arena_printf(ids->arena, "SELECT count(*) FROM (%s LIMIT %d)",
+	        (const char *)ids->sql.data, TW_TRACE_TOTAL_MAX + 1);
+	enum tw_status st = sql ? bind_where(&q, ids->db, sql, project_id, ids, err) : tw_oom(err);
+
+	if (st != TW_OK)
+		return st;
+	*ret = tw_cat_row(&q) ? tw_cat_int(&q, 0) : 0;
+	return tw_cat_close(&q, err);
+}
+
+/* Whether indexes find the traces of a word and these are few.  SQLite has no statistics: it would
+ * read all traces of the project for them. */
+static enum tw_status are_few(
+        struct where *w, const struct values found[PLACES], bool *ret, struct tw_err *err)
+{
+	struct where ids = {.db = w->db, .arena = w->arena};
+	int64_t n = TW_TRACE_TOTAL_MAX + 1;
+	enum tw_status st;
+
+	*ret = false;
+	if (w->db->engine->is_shared)
+		return TW_OK;
+	for (int i = 0; i < PLACES; i++)
+		if (found[i].n > VALUES_MAX || (found[i].n && !places[i].ids))
+			return TW_OK;
+	tw_buf_init(&ids.sql, WHERE_MAX);
+	st = list_ids(&ids, found, err);
+	if (st == TW_OK && ids.n)
+		st = count_ids(&ids, w->project_id, &n, err);
+	tw_buf_done(&ids.sql);
+	*ret = n <= TW_TRACE_TOTAL_MAX;
+	return st;
+}
+
+static enum tw_status and_word(struct where *w, const char *word, struct tw_err *err)
+{
+	struct values found[PLACES + 1] = {{NULL, 0, 0}};
+	enum tw_status st = word ? read_values(w, word, found, err) : tw_oom(err);
+	bool few = false;
+
+	if (st != TW_OK || found[EVERY_TRACE].n)
+		return st;
+	st = are_few(w, found, &few, err);
+	if (st != TW_OK || !few)
+		return st == TW_OK ? and_places(w, found, word, err) : st;
+	(void)tw_buf_printf(&w->sql, AMONG_IDS);
+	st = list_ids(w, found, err);
+	(void)tw_buf_printf(&w->sql, ")");
 	return st;
 }
 
@@ -425,27 +527,20 @@ static enum tw_status build_where(
 
 /* --- pages --- */
 
-static enum tw_status bind_where(struct tw_cat_query *q, struct tw_db *db, const char *sql,
-        const char *project_id, const struct where *w, struct tw_err *err)
+static void use_index(char *sql, const char *before, const char *column)
 {
-	enum tw_status st = tw_cat_query_fields(q, db, &tw_trace_fields, err, sql, "t", project_id);
-
-	for (int i = 0; st == TW_OK && i < w->n; i++) {
-		if (w->binds[i].text)
-			tw_cat_bind_text(q, i + 2, w->binds[i].text);
-		else
-			tw_cat_bind_int(q, i + 2, w->binds[i].number);
-	}
-	return st;
+	while ((sql = strstr(sql, before)) && (sql = strstr(sql, column)))
+		*sql = ' ';
 }
 
-/* A count has no order, so it may read a range of recordings by their index.  SQLite has no
- * statistics: with other conditions, it would read all rows of a wide range for these. */
-static void use_index_of_recordings(const struct tw_db *db, const struct where *w, char *sql)
+/* A count has no order, so it may read a range of recordings by their index, and few traces by
+ * their ids.  SQLite has no statistics: with other conditions, it would read all rows of a wide
+ * range for these. */
+static void use_indexes(const struct tw_db *db, const struct where *w, char *sql)
 {
+	use_index(sql, AMONG_IDS, "+trace_id");
 	if (db->engine->is_shared || !w->others)
-		while ((sql = strstr(sql, "+recorded_ms")))
-			*sql = ' ';
+		use_index(sql, "", "+recorded_ms");
 }
 
 /* *ret_ids: if few match, their ids for TW_CAT_AMONG_TEXTS, so that the page is read without
@@ -465,7 +560,7 @@ static enum tw_status count_all(struct tw_db *db, const char *project_id, const 
 	                ? "," TW_EITHER("json_group_array(trace_id)", "array_agg(trace_id)::text")
 	                : "",
 	        w->sql.len ? (const char *)w->sql.data : "", TW_TRACE_TOTAL_MAX + 1);
-	use_index_of_recordings(db, w, sql);
+	use_indexes(db, w, sql);
 	st = bind_where(&q, db, sql, project_id, w, err);
 	if (st != TW_OK)
 		return st;
