@@ -447,8 +447,7 @@ static enum tw_status or_label(struct where *w, const char *sql, const char *lab
 }
 
 /* Most traces lack the value, which one search shows instead of one for each form of the label. */
-static enum tw_status and_value_occurs(
-        struct where *w, const char *sql, const char *label, struct tw_err *err)
+static enum tw_status and_value_occurs(struct where *w, const char *label, struct tw_err *err)
 {
 	const char *last = strrchr(label, '=') + 1;
 	const char *quoted = json_text(w->arena, tw_str_of(last));
@@ -458,7 +457,9 @@ static enum tw_status and_value_occurs(
 
 	if (!text)
 		return tw_oom(err);
-	return *last ? and_value(w, sql, text, 0, err) : TW_OK;
+	return *last ? and_value(w, TW_EITHER("has_word(?,labels)", "labels" CONTAINS("?")), text,
+	                       0, err)
+	             : TW_OK;
 }
 
 /* KEY=VALUE, where the value may contain =; KEY= matches traces without it. */
@@ -474,7 +475,7 @@ static enum tw_status and_label(
 		        "%.60s",
 		        label);
 	if (at[1])
-		st = and_value_occurs(w, sql, label, err);
+		st = and_value_occurs(w, label, err);
 	(void)tw_buf_printf(&w->sql, " AND (%s(1=0", at[1] ? "" : "NOT ");
 	if (st == TW_OK && !at[1])
 		st = or_label(w, sql, label, at, true, err);
