@@ -58,6 +58,7 @@ static int64_t count_traces(const struct tw_fleet_request *q)
 	struct tw_fleet_store *store = tw_fleet_store_of(q);
 	const struct tw_fleet_query all = {.project_id = project_of(q),
 	        .filter = q->filter,
+	        .with_deleted = true,
 	        .until_ms = tw_monotonic_ms() + (int64_t)tw_req_ms_left(q->req)};
 	struct tw_err unused;
 	uint64_t n = 0;
@@ -69,9 +70,10 @@ static int64_t count_traces(const struct tw_fleet_request *q)
 /* Traces by version; *ret NULL: not known. */
 static void count_versions(struct tw_fleet_request *q, struct tw_fleet_group **ret, size_t *ret_n)
 {
+	const struct tw_fleet_query all = {.dims = TW_DIM_VERSION, .with_deleted = true};
 	struct tw_err unused;
 
-	if (!has_traces(q) || tw_fleet_read(q, 0, TW_DIM_VERSION, &unused) != TW_OK ||
+	if (!has_traces(q) || tw_fleet_read_only(q, &all, &unused) != TW_OK ||
 	        tw_fleet_groups(q->cells, q->n_cells, TW_FLEET_VERSION, false, q->arena, ret, ret_n,
 	                &unused) != TW_OK)
 		*ret = NULL;

@@ -33,6 +33,9 @@ struct tw_fleet_query { /* borrowed */
 	size_t n_only;
 	int64_t until_ms; /* monotonic; 0: no deadline */
 	uint64_t state;   /* an engine's own, see there; 0: the latest */
+	/* Counts deleted traces too, whose ANRs remain counted.  For numbers of traces alone: an
+	 * engine may lack their times. */
+	bool with_deleted;
 };
 
 struct tw_fleet_cells_of { /* a subset of the cells that an engine returned for the same query */
@@ -78,8 +81,8 @@ struct tw_fleet_engine {
 	 * engine has no copies. */
 	enum tw_status (*put_anrs)(struct tw_fleet_store *s, const struct tw_anr_copy *of, size_t n,
 	        struct tw_err *err);
-	/* Deleted traces: `hide` excludes them from all results, `erase` removes their rows.  NULL:
-	 * they remain counted. */
+	/* Deleted traces: `hide` excludes them from all results of queries without with_deleted,
+	 * `erase` removes their rows.  NULL: they remain counted. */
 	enum tw_status (*hide)(
 	        struct tw_fleet_store *s, const struct tw_erased *of, size_t n, struct tw_err *err);
 	enum tw_status (*erase)(

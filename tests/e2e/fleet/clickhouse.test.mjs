@@ -93,11 +93,18 @@ test('tables, queries and dashboard', { skip: !at && 'TRACEWELL_TEST_CLICKHOUSE 
 	await t.test('a deleted trace counts no more, and its rows go', async () => {
 		const { traces } = (await s.get('/api/v1/traces?scenario=cold_start&limit=1')).json;
 		const id = traces[0].id;
+		const rates = async () => {
+			const { json } = await s.get('/api/v1/anr/groups');
+			return [json.anrs, json.traces, (await s.get(`/api/v1/anr/groups/${json.groups[0].key}`)).json.by_version];
+		};
+		const before = await rates();
 		assert.equal((await s.ask('DELETE', `/api/v1/traces/${id}`)).status, 204);
 		await until(async () => ((await s.get('/api/v1/fleet/scenarios?by=all&scenario=cold_start')).json.traces === N - 1 ? true : undefined), 'taken out');
 		const left = `SELECT sum(n) FROM (${['traces', 'method_times', 'call_trees', 'longest_calls', 'findings'].map((table) => `SELECT count() AS n FROM ${table} WHERE trace = '${id}'${table === 'traces' ? ' AND deleted = 0' : ''}`).join(' UNION ALL ')})`;
 		await until(async () => (Number((await ask(left))[0][0]) === 0 ? true : undefined), 'rows removed');
 		assert.equal((await s.get('/api/v1/fleet/scenarios?by=all&scenario=cold_start')).json.traces, N - 1);
+		assert.deepEqual(await rates(), before, 'its version had as many traces when the ANRs were reported');
+		assert.deepEqual(await ask(`SELECT app, version_name, device, length(label_keys), duration_ns FROM traces WHERE trace = '${id}' AND deleted = 2`), [['shop', traces[0].meta.version_name, '', '0', '0']]);
 	});
 
 	await t.test('methods by kind of thread, as in the trace alone', async () => {

@@ -1,9 +1,9 @@
 /*
  * clickhouse_extra.c - copies of ANRs and lock waits for SQL, and removal of rows.
  *
- * A deleted trace gets one more row in `traces`, with a larger attempt and `deleted` set, which
- * excludes it from all results. Its rows are removed later, by a mutation of each table; so are
- * rows that a later attempt replaced.
+ * A deleted trace gets two more rows in `traces`, with larger attempts and `deleted` set, which
+ * exclude it from results. Its rows are removed later, by a mutation of each table; so are rows
+ * that a later attempt replaced.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -109,6 +109,46 @@ enum tw_status tw_clickhouse_put_anrs(
 
 /* --- deleted traces --- */
 
+static void put_ids(struct tw_buf *sql, const struct tw_erased *of, size_t n)
+{
+	(void)tw_buf_add_str(sql, TW_STR("(project,trace) IN ("));
+	for (size_t i = 0; i < n; i++) {
+		(void)tw_buf_add_str(sql, i ? TW_STR(",(") : TW_STR("("));
+		tw_clickhouse_quote(sql, of[i].project_id);
+		(void)tw_buf_add_u8(sql, ',');
+		tw_clickhouse_quote(sql, of[i].trace_id);
+		(void)tw_buf_add_u8(sql, ')');
+	}
+	(void)tw_buf_add_u8(sql, ')');
+}
+
+/* The reports of deleted traces remain counted, so their rate needs the number of all traces.  The
+ * last row of each trace is copied without times, labels and device. */
+static enum tw_status keep_number(struct tw_fleet_clickhouse *f, const struct tw_erased *of,
+        size_t n, uint64_t attempt, struct tw_err *err)
+{
+	struct tw_buf sql;
+
+	tw_buf_init(&sql, TW_CH_SQL_BYTES);
+	(void)tw_buf_add_str(&sql, TW_STR("INSERT INTO traces (" TW_CH_DIMS
+	                                  ",deleted) SELECT project,day,app,version_name,build_id,"
+	                                  "scenario,device_class,os,trace,toUInt64(indexOf(["));
+	for (size_t i = 0; i < n; i++) {
+		(void)tw_buf_add_str(&sql, i ? TW_STR(",") : TW_STR(""));
+		tw_clickhouse_quote(&sql, of[i].trace_id);
+	}
+	(void)tw_buf_printf(&sql,
+	        "],toString(trace))-1)*%" PRIu64 "+%" PRIu64
+	        ",2 FROM traces WHERE deleted<>1 AND day IN (",
+	        TW_CH_STEP, attempt);
+	for (size_t i = 0; i < n; i++)
+		(void)tw_buf_printf(&sql, "%stoDate(%" PRId64 ")", i ? "," : "", of[i].day);
+	(void)tw_buf_add_str(&sql, TW_STR(") AND "));
+	put_ids(&sql, of, n);
+	(void)tw_buf_add_str(&sql, TW_STR(" ORDER BY attempt DESC LIMIT 1 BY project,trace"));
+	return tw_clickhouse_do(f, &sql, err);
+}
+
 enum tw_status tw_clickhouse_hide(
         struct tw_fleet_store *s, const struct tw_erased *of, size_t n, struct tw_err *err)
 {
@@ -119,7 +159,7 @@ enum tw_status tw_clickhouse_hide(
 
 	tw_buf_init(&rows, COPY_BYTES);
 	if (st == TW_OK)
-		st = tw_clickhouse_attempts(f, n, &attempt, err);
+		st = tw_clickhouse_attempts(f, 2 * n, &attempt, err);
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		const struct tw_rollup_dims d = {of[i].day, "", "", "", "", "", "", "", ""};
 
@@ -130,6 +170,8 @@ enum tw_status tw_clickhouse_hide(
 	if (st == TW_OK)
 		st = tw_clickhouse_insert(f,
 		        "INSERT INTO traces (" TW_CH_DIMS ",deleted) FORMAT RowBinary", &rows, err);
+	if (st == TW_OK)
+		st = keep_number(f, of, n, attempt + n * TW_CH_STEP, err);
 	tw_buf_done(&rows);
 	return st;
 }
@@ -152,25 +194,12 @@ static enum tw_status can_mutate(struct tw_fleet_clickhouse *f, bool *ret, struc
 	return st;
 }
 
-static void put_ids(struct tw_buf *sql, const struct tw_erased *of, size_t n)
-{
-	(void)tw_buf_add_str(sql, TW_STR("(project,trace) IN ("));
-	for (size_t i = 0; i < n; i++) {
-		(void)tw_buf_add_str(sql, i ? TW_STR(",(") : TW_STR("("));
-		tw_clickhouse_quote(sql, of[i].project_id);
-		(void)tw_buf_add_u8(sql, ',');
-		tw_clickhouse_quote(sql, of[i].trace_id);
-		(void)tw_buf_add_u8(sql, ')');
-	}
-	(void)tw_buf_add_u8(sql, ')');
-}
-
 static const char *const tables_of_traces[] = {
         "method_times", "call_trees", "longest_calls", "findings", "anrs", "lock_waits", "traces"};
 enum { TABLES_OF_TRACES = sizeof tables_of_traces / sizeof *tables_of_traces };
 
-/* ClickHouse responds once a mutation is recorded, and runs it in the background. The row that
- * hides the trace remains, as the others may be removed later. */
+/* ClickHouse responds once a mutation is recorded, and runs it in the background. The rows that
+ * hide the trace remain, as the others may be removed later. */
 enum tw_status tw_clickhouse_erase(
         struct tw_fleet_store *s, const struct tw_erased *of, size_t n, struct tw_err *err)
 {

@@ -257,7 +257,8 @@ static void put_last(struct tw_buf *sql, const struct tw_fleet_query *query, con
 		(void)tw_buf_printf(sql, " AND attempt<=%" PRIu64, query->state);
 	(void)tw_buf_add_str(sql, TW_STR(" GROUP BY trace"));
 	if (strcmp(table, "traces") == 0)
-		(void)tw_buf_add_str(sql, TW_STR(" HAVING argMax(deleted,attempt)=0"));
+		(void)tw_buf_printf(sql, " HAVING argMax(deleted,attempt)%s",
+		        query->with_deleted ? "<>1" : "=0");
 	(void)tw_buf_add_u8(sql, ')');
 }
 
