@@ -1,27 +1,17 @@
 // Opening a trace in other tools, and downloading it in their formats.
-import { useRef, useState } from 'preact/hooks';
+import type { ComponentProps } from 'preact';
+import { useState } from 'preact/hooks';
 import { api, currentProject, tools, type Trace } from '../api/api';
-import { duration } from '../i18n/format';
-import { firefoxAddress, perfettoAddress, scopeQuery, speedscopeAddress, type Scope } from './opening';
-import { Choice } from '../ui/parts';
+import type { ExportMenu } from './exportmenu';
+import { perfettoAddress } from './opening';
+import { ASIDE, later } from '../ui/later';
 import { Popover } from '../ui/popover';
 import { Blocked, openInPerfetto } from './perfetto';
 import { flush, number } from '../ui/route';
 import { viewOf } from './state/view';
 import { tr } from '../i18n/strings/trace';
 
-const DOWNLOADS: [kind: string, label: string, more?: Record<string, string>][] = [
-	['speedscope', 'speedscope'],
-	['firefox', 'Firefox Profiler'],
-	['chrome', tr('Chrome trace events')],
-	['pprof', 'pprof'],
-	['folded', tr('Folded stacks, wall time')],
-	['folded', tr('Folded stacks, calls'), { metric: 'count' }],
-	['svg', tr('Flame graph as SVG')],
-	['d3', tr('Flame graph as JSON')],
-	['sqlite', tr('SQLite database')],
-	['csv', tr('Methods as CSV')],
-];
+const menu = later<ComponentProps<typeof ExportMenu>>('exports', async () => (await import('./exportmenu')).ExportMenu, ASIDE);
 
 /** The address of this view, with the project even where it is the only one here. */
 function permalink(): string {
@@ -43,70 +33,6 @@ function shown({ start_ns: from = 0, end_ns: to = 0 }: Trace): [number, number] 
 	return v.from > from || v.to < to ? [Math.max(from, v.from), Math.min(to, v.to)] : null;
 }
 
-/** A window for an address that is known a moment later; it must not reach back into this page. */
-async function openLater(address: () => Promise<string>): Promise<void> {
-	const w = window.open('', '_blank');
-	if (!w) throw new Blocked();
-	w.opener = null;
-	try {
-		w.location.replace(await address());
-	} catch (why) {
-		w.close();
-		throw why;
-	}
-}
-
-/** An absolute address of a file that another tool may fetch for some minutes. */
-async function ticket(id: string, kind: string, query: Record<string, string>): Promise<string> {
-	return location.origin + (await api.ticket(id, kind, new URLSearchParams(query).toString())).path;
-}
-
-function Menu({ t, name, run }: { t: Trace; name: string; run: (what: () => Promise<void>) => void }) {
-	const box = useRef<HTMLDivElement>(null);
-	const tid = number('thread');
-	const range = selected();
-	const [one, pickOne] = useState(false);
-	const [part, pickPart] = useState(range !== null);
-	const [copied, setCopied] = useState('');
-	const scope: Scope = { tid: one ? tid : null, range: part ? range : null };
-	const view = { tid, range: range ?? shown(t), bases: t };
-	const items = () => [...(box.current?.querySelectorAll<HTMLElement>('button, a') ?? [])];
-	const key = (e: KeyboardEvent) => {
-		const step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
-		const all = items();
-		const at = all.indexOf(document.activeElement as HTMLElement);
-		if (step) all[(at + step + all.length) % all.length]?.focus();
-		else if (e.key === 'Home') all[0]?.focus();
-		else if (e.key === 'End') all.at(-1)?.focus();
-		else return;
-		e.preventDefault();
-		e.stopPropagation();
-	};
-	const go = (what: () => Promise<void>) => () => run(what);
-	const copy = async () => {
-		await navigator.clipboard.writeText(perfettoAddress(tools.perfetto, view, await ticket(t.id, 'perfetto', scopeQuery(scope))));
-		setCopied(tr('Copied. The link is valid for a few minutes.'));
-	};
-	return (
-		<div class="tools" ref={box} onKeyDown={key}>
-			{(tid !== null || range) && <div class="row">
-				{tid !== null && <Choice label={tr('Threads')} value={one ? 'one' : 'all'} options={[['all', tr('All threads')], ['one', tr('Thread {tid}', { tid })]]} onPick={(v) => pickOne(v === 'one')} />}
-				{range && <Choice label={tr('Time')} value={part ? 'part' : 'all'} options={[['part', tr('Selection, {range}', { range: duration(range[1] - range[0]) })], ['all', tr('Whole trace')]]} onPick={(v) => pickPart(v === 'part')} />}
-			</div>}
-			<h2>{tr('Open in')}</h2>
-			<button class="item" onClick={go(() => openLater(async () => speedscopeAddress(tools.speedscope, await ticket(t.id, 'speedscope', scopeQuery(scope)), one ? tr('{name}, thread {tid}', { name, tid }) : name)))}>speedscope</button>
-			<button class="item" onClick={go(() => openLater(async () => firefoxAddress(tools.firefox, await ticket(t.id, 'firefox', scopeQuery(scope)))))}>Firefox Profiler</button>
-			<button class="item" onClick={go(() => openLater(async () => perfettoAddress(tools.perfetto, view, await ticket(t.id, 'perfetto', scopeQuery(scope)))))}>{tr('Perfetto UI (by link)')}</button>
-			<button class="item" onClick={go(copy)}>{tr('Copy a link for the Perfetto UI')}</button>
-			<output class="quiet">{copied}</output>
-			<h2>{tr('Download')}</h2>
-			<a class="item" download href={api.perfettoUrl(t.id, scopeQuery(scope))}>Perfetto</a>
-			{DOWNLOADS.map(([kind, label, more]) =>
-				<a class="item" key={label} download href={api.exportUrl(t.id, kind, scopeQuery(scope, more))}>{label}</a>)}
-		</div>
-	);
-}
-
 export function Exports({ t, name }: { t: Trace; name: string }) {
 	const [what, setWhat] = useState('');
 	const [failed, fail] = useState<{ error: Error; again: () => void } | null>(null);
@@ -114,14 +40,15 @@ export function Exports({ t, name }: { t: Trace; name: string }) {
 		fail(null);
 		job().catch((error: Error) => fail({ error, again: () => run(job) })).finally(() => setWhat(''));
 	};
+	const view = () => ({ tid: number('thread'), range: selected() ?? shown(t), bases: t });
 	const perfetto = () => openInPerfetto({
-		ui: perfettoAddress(tools.perfetto, { tid: number('thread'), range: selected() ?? shown(t), bases: t }),
+		ui: perfettoAddress(tools.perfetto, view()),
 		file: api.perfettoUrl(t.id), title: name, permalink: permalink(),
 	}, setWhat);
 	return <>
 		<button class="perfetto" onClick={() => run(perfetto)} disabled={what !== ''}>{what || tr('Open in the Perfetto UI')}</button>
 		<a class="button later" href={api.perfettoUrl(t.id)} download>{tr('Download .perfetto-trace')}</a>
-		<Popover label={tr('Other tools')} title={tr('Open or download')}>{() => <Menu t={t} name={name} run={run} />}</Popover>
+		<Popover label={tr('Other tools')} title={tr('Open or download')}>{() => <menu.Page t={t} name={name} view={view()} range={selected()} run={run} />}</Popover>
 		{failed && <div class="notice bad away" role="alert">
 			<strong>{failed.error instanceof Blocked ? tr('The window was blocked.') : tr('The trace could not be sent to Perfetto.')}</strong>
 			<p>{failed.error.message}</p>

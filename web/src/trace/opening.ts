@@ -9,7 +9,7 @@ export function perfettoTime(ns: number, t: Bases): bigint {
 	return BigInt(known ?? 0) + BigInt(Math.round(ns));
 }
 
-interface PerfettoView {
+export interface PerfettoView {
 	tid: number | null;              // whose calls are pinned; null: everyone's
 	range: [number, number] | null;  // trace time that is shown first
 	bases: Bases;

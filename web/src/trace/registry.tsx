@@ -9,17 +9,17 @@ import { tr } from '../i18n/strings/trace';
 import { later } from '../ui/later';
 import { Choice, Panel } from '../ui/parts';
 import { set, text } from '../ui/route';
-import { AnnotationPanel } from './panels/annotationpanel';
 import { FlamePanel } from './panels/flame';
 import { MethodsPanel } from './panels/methods';
-import { Report } from './panels/report';
-import { hasStates, StatesPanel } from './panels/states';
 import { StepBar, useSteps } from './parts/stepbar';
 import { annotations, draft } from './state/annotations';
+import type { AnnotationPanel } from './panels/annotationpanel';
 import type { CallsPanel } from './panels/calls';
 import type { NotesPanel } from './panels/notes';
 import type { RangePanel } from './panels/range';
+import type { StatesPanel } from './panels/states';
 import type { Span } from './state/axis';
+import { hasStates } from './state/statelines';
 import { format } from './state/steps';
 import { nameOfThread } from './parts/threadname';
 import type { Range } from './timeline/scene';
@@ -36,7 +36,13 @@ const anr = later<{ t: Trace; reports: Reports }>('anr', async () => (await impo
 
 const notes = later<ComponentProps<typeof NotesPanel>>('notes', async () => (await import('./panels/notes')).NotesPanel, tr('Events'));
 
+const states = later<ComponentProps<typeof StatesPanel>>('states', async () => (await import('./panels/states')).StatesPanel, tr('Thread states'));
+
+const written = later<ComponentProps<typeof AnnotationPanel>>('annotations', async () => (await import('./panels/annotationpanel')).AnnotationPanel, tr('Annotations'));
+
 const sql = later<{ id: string; threads: Thread[]; whole: Span; turn: number }>('sql', async () => (await import('./panels/sql')).SqlPanel, 'SQL');
+
+const report = later<{ t: Trace }>('report', async () => (await import('./panels/report')).Report, tr('Report'));
 
 /** What panels show: the trace, and the part of it that is selected. */
 export interface Shown {
@@ -111,7 +117,7 @@ function Selected(s: Shown) {
 
 function States(s: Shown) {
 	const { of } = useCalls(s);
-	return <StatesPanel id={s.t.id} threads={s.listed} tids={text('threads') ? s.tids : null} range={of.range ?? [s.whole.from, s.whole.to]} scope={<Scope {...s} standard="all" />} />;
+	return <states.Page id={s.t.id} threads={s.listed} tids={text('threads') ? s.tids : null} range={of.range ?? [s.whole.from, s.whole.to]} scope={<Scope {...s} standard="all" />} />;
 }
 
 const calls = (s: Shown) => s.busy.length > 0 && s.thread !== null;
@@ -127,7 +133,7 @@ export const PANELS: PanelKind[] = [
 	{ id: 'events', title: tr('Events'), needs: (s) => s.sums.length > 0, Component: (s) => <notes.Page id={s.t.id} threads={s.threads} shown={s.thread ?? undefined} tids={s.tids} start={s.whole.from} end={s.whole.to} timed={timed(s)} scope={(standard) => <Scope {...s} busy={s.listed} standard={standard} />} /> },
 	{ id: 'states', title: tr('Thread states'), needs: (s) => hasStates(s.sums), Component: States },
 	{ id: 'findings', title: tr('Findings'), needs: (s) => s.thread !== null, Component: (s) => <findings.Page id={s.t.id} threads={s.threads} start={s.whole.from} end={s.whole.to} turn={s.turn} /> },
-	{ id: 'annotations', title: tr('Annotations'), needs: () => annotations.value.length > 0 || draft.value !== null, Component: (s) => <AnnotationPanel id={s.t.id} threads={s.threads} names={s.names} whole={s.whole} again={s.reload} /> },
+	{ id: 'annotations', title: tr('Annotations'), needs: () => annotations.value.length > 0 || draft.value !== null, Component: (s) => <written.Page id={s.t.id} threads={s.threads} names={s.names} whole={s.whole} again={s.reload} /> },
 	{ id: 'sql', title: 'SQL', needs: (s) => s.busy.length > 0, Component: (s) => <sql.Page id={s.t.id} threads={s.threads} whole={s.whole} turn={s.turn} /> },
-	{ id: 'report', title: tr('Report'), needs: () => true, Component: (s) => <Report t={s.t} /> },
+	{ id: 'report', title: tr('Report'), needs: () => true, Component: (s) => <report.Page t={s.t} /> },
 ];

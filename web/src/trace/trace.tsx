@@ -1,7 +1,7 @@
 // One trace: its head, its timeline, and panels for the selection.
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { ComponentChild } from 'preact';
-import { AnnotateButton, useAnnotations } from './panels/annotationpanel';
+import { AnnotateButton, useAnnotations } from './parts/annotate';
 import { useReports } from '../anr/reports';
 import { api, may, Refusal, type Thread, type Trace } from '../api/api';
 import { Bench } from './bench';
@@ -15,7 +15,7 @@ import { Deleted, NewNames, useTraceChanges } from './tracechanges';
 import { COLUMNS } from './panels/methodcolumns';
 import { Busy, Failure, inField, Panel, useLoad } from '../ui/parts';
 import { PANELS, tidsOf } from './registry';
-import { Facts, NamesWarning, NothingDrawn } from './panels/report';
+import { Facts, NamesWarning, NothingDrawn } from './parts/facts';
 import { usePolling } from '../ui/polling';
 import { number, set, text } from '../ui/route';
 import type { Range } from './timeline/scene';

@@ -1,12 +1,11 @@
-// Annotations: a form to write one, a list of all; flags on the timeline's ruler.
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+// Annotations: a form to write one, a list of all.
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, currentProject, may, type Annotation, type AnnotationPlace, type Thread } from '../../api/api';
 import { annotations, draft, showAnnotation } from '../state/annotations';
 import type { Span } from '../state/axis';
-import { viewOf } from '../state/view';
 import { duration, when } from '../../i18n/format';
-import { Copy, Failure, inField, type Loaded, Panel, useLoad } from '../../ui/parts';
-import { number, text } from '../../ui/route';
+import { Copy, Failure, Panel } from '../../ui/parts';
+import { text } from '../../ui/route';
 import { nameOfThread } from '../parts/threadname';
 import { tr } from '../../i18n/strings/trace';
 
@@ -22,14 +21,6 @@ function where(a: AnnotationPlace, { threads, names, whole }: Of): string {
 
 const given = (v: number | null) => v ?? undefined;
 const placed = (a: Annotation): AnnotationPlace => ({ ts_ns: given(a.ts_ns), dur_ns: a.dur_ns, tid: given(a.tid), method: given(a.method) });
-
-/** The selection, otherwise the middle of the view. */
-function placeInView(whole: Span, thread: Thread | null): AnnotationPlace {
-	const [a, b] = [number('a'), number('b')];
-	if (a !== null && b !== null && b > a) return { ts_ns: a, dur_ns: b - a, tid: thread?.tid };
-	const { from, to } = viewOf(whole);
-	return { ts_ns: Math.round((from + to) / 2) };
-}
 
 function Form({ of, place, done }: { of: Of; place: AnnotationPlace; done: () => void }) {
 	const [words, hold] = useState('');
@@ -77,40 +68,6 @@ function Item({ a, of, changed }: { a: Annotation; of: Of; changed: () => void }
 	);
 }
 
-/** Begins one; nothing for those who may only look. */
-export function AnnotateButton({ whole, thread }: { whole: Span; thread: Thread | null }) {
-	const begin = () => {
-		draft.value = placeInView(whole, thread);
-	};
-	useLayoutEffect(() => {
-		const key = (e: KeyboardEvent) => {
-			if (e.key !== 'n' || e.ctrlKey || e.metaKey || e.altKey || !may.write || inField(e)) return;
-			e.preventDefault();
-			begin();
-		};
-		addEventListener('keydown', key);
-		return () => removeEventListener('keydown', key);
-	});
-	return may.write ? <button class="small" title={tr('At the selection or the middle of the view')} onClick={begin}>{tr('Annotate')}</button> : null;
-}
-
-/** Loads the annotations for the list and the timeline, and shows the position of the one in the address. */
-export function useAnnotations(id: string, whole: Span): Loaded<unknown> {
-	const load = useLoad(id, (s) => api.annotations(id, s));
-	const came = useRef(false);
-	useEffect(() => {
-		annotations.value = load.value?.annotations ?? [];
-		const one = annotations.value.find((a) => a.id === text('annotation'));
-		if (one && !came.current && number('from') === null) showAnnotation(one, whole);
-		if (load.value) came.current = true;
-	}, [load.value]);
-	useEffect(() => () => {
-		annotations.value = [];
-		draft.value = null;
-	}, []);
-	return load;
-}
-
 export function AnnotationPanel(of: Of & { again: () => void }) {
 	const list = annotations.value;
 	return (
@@ -118,20 +75,5 @@ export function AnnotationPanel(of: Of & { again: () => void }) {
 			{draft.value && <Form of={of} place={draft.value} done={() => { draft.value = null; of.again(); }} />}
 			<ul class="annotations">{list.map((a) => <Item key={a.id} a={a} of={of} changed={of.again} />)}</ul>
 		</Panel>
-	);
-}
-
-/** Flags over the ruler, one for each annotation whose time is in view. */
-export function Flags({ whole }: { whole: Span }) {
-	const { from, to } = viewOf(whole);
-	const share = (t: number) => ((t - from) / Math.max(1, to - from)) * 100;
-	return (
-		<div class="flags">{annotations.value.map((a) => {
-			if (a.ts_ns === null || share(a.ts_ns + a.dur_ns) < 0 || share(a.ts_ns) > 100) return null;
-			const x = Math.max(0, share(a.ts_ns));
-			return <button key={a.id} class={`plain flag ${text('annotation') === a.id ? 'current' : ''}`} title={`${a.author}: ${a.text}`} aria-label={tr('Annotation by {author}: {text}', { author: a.author, text: a.text.slice(0, 80) })}
-				style={{ left: `${x}%`, width: a.dur_ns > 0 ? `max(9px, ${Math.min(100, share(a.ts_ns + a.dur_ns)) - x}%)` : '9px' }}
-				onClick={() => showAnnotation(a, whole)} />;
-		})}</div>
 	);
 }

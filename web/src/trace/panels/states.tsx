@@ -1,6 +1,6 @@
 // Time in each state, by thread: scheduler states and lock waits in the selected range.
 import { useMemo } from 'preact/hooks';
-import { api, type NoteSum, type Thread } from '../../api/api';
+import { api, type Thread } from '../../api/api';
 import { duration, percent } from '../../i18n/format';
 import { kindTitle } from '../state/notekinds';
 import { Cards } from '../../ui/cards';
@@ -41,9 +41,6 @@ function tsv(lines: Line[]): string {
 	return [['thread', 'tid', ...STATES.map((s) => `${s}_ns`), ...WAITS.map((w) => `${w}_ns`)].join('\t'),
 		...lines.map((l) => [l.thread.name, l.thread.tid, ...l.states, ...l.waits].join('\t'))].join('\n');
 }
-
-/** Does the trace have states of its threads? */
-export const hasStates = (sums: NoteSum[]) => sums.some((s) => s.kind === 'state' || WAITS.includes(s.kind));
 
 export function StatesPanel({ id, threads, tids, range, scope }: {
 	id: string; threads: Thread[]; tids: Set<number> | null; range: [number, number]; scope: preact.ComponentChild;

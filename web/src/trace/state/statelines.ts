@@ -8,6 +8,9 @@ export const STATE_NAMES = [tr('running'), tr('runnable'), tr('blocked'), tr('sl
 /** Kinds other than states that occupy time of a thread. */
 export const WAITS = ['contention', 'wait', 'park', 'io', 'binder', 'gc'];
 
+/** Does the trace have states of its threads? */
+export const hasStates = (sums: NoteSum[]) => sums.some((s) => s.kind === 'state' || WAITS.includes(s.kind));
+
 export interface Line {
 	thread: Thread;
 	states: number[]; // as STATES

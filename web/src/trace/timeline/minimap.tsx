@@ -1,6 +1,6 @@
 // The whole trace in one strip: how many threads are busy when, or the first counter of a trace without calls, and which part is in view.
 import { useRef } from 'preact/hooks';
-import { Flags } from '../panels/annotationpanel';
+import { Flags } from '../parts/annotate';
 import type { Span } from '../state/axis';
 import { Strip } from './strip';
 import { viewOf } from '../state/view';
