@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "decoder/base/buf.h"
@@ -29,7 +30,7 @@ enum {
 	COMPLAINTS_SHOWN = 2000,
 	HIGH_FD = 100,
 	ENV_MAX = 8,
-	BACKGROUND_NICE = 5
+	BACKGROUND_NICE = 10
 };
 
 enum tw_status tw_child_fail_errno(const char *doing, struct tw_err *err)
@@ -41,11 +42,10 @@ enum tw_status tw_child_fail_errno(const char *doing, struct tw_err *err)
 	        "%s: %s", doing, strerror_r(why, text, sizeof text));
 }
 
-/* Compilers of mappings have a lower priority than requests: together with one on a processor, a
- * compiler gets about a quarter of the time.  Decoders keep theirs, because their time is limited
- * and people wait for a trace.  The priority is below that of the calling thread, which may itself
- * be lower. */
-static void to_background(pid_t child)
+/* Compilers of mappings and decoders of large uploads have a lower priority than requests and
+ * decoders of small uploads: together with one of these on a processor, they get about a tenth of
+ * the time.  The priority is below that of the calling thread, which may itself be lower. */
+void tw_child_to_background(pid_t child)
 {
 	int own = getpriority(PRIO_PROCESS, 0); /* cannot fail: -1 is a priority */
 
@@ -140,13 +140,16 @@ int tw_child_exec(const int *fds, size_t n, unsigned tasks, pid_t *ret_pid)
 }
 
 static enum tw_status begin(
-        const struct wires *w, struct tw_child_template *from, pid_t *ret_pid, struct tw_err *err)
+        const struct wires *w, const struct tw_child_task *task, pid_t *ret_pid, struct tw_err *err)
 {
 	int rc;
 
-	if (from)
-		return tw_child_template_copy(from, w->fds, w->n, ret_pid, err);
+	if (task->from)
+		return tw_child_template_copy(
+		        task->from, w->fds, w->n, task->background, ret_pid, err);
 	rc = tw_child_exec(w->fds, w->n, 0, ret_pid);
+	if (rc == 0 && task->background) /* from its exec on, which is half of a small job */
+		tw_child_to_background(*ret_pid);
 	if (rc == 0)
 		return TW_OK;
 	errno = rc;
@@ -167,14 +170,11 @@ static enum tw_status start_wired(
 	c->answer_fd = answer[0];
 	for (size_t i = 0; ready && i < task->n_inputs; i++)
 		ready = wire(w, task->inputs[i]);
-	st = ready ? begin(w, task->from, &c->pid, err)
-	           : tw_child_fail_errno("starting a decoder", err);
+	st = ready ? begin(w, task, &c->pid, err) : tw_child_fail_errno("starting a decoder", err);
 	if (null >= 0)
 		(void)close(null);
 	if (answer[1] >= 0)
 		(void)close(answer[1]);
-	if (st == TW_OK && task->background) /* from its exec on, which is half of a small job */
-		to_background(c->pid);
 	return st;
 }
 
@@ -218,8 +218,36 @@ enum tw_status tw_child_start(
 		close_all(c);
 		return st;
 	}
-	c->deadline_ms = tw_monotonic_ms() + (int64_t)task->wall_s * 1000;
+	c->extend_ms = (int64_t)task->wall_s * 1000;
+	c->extensions = task->background ? TW_CHILD_WALLS - 1 : 0;
+	c->deadline_ms = tw_monotonic_ms() + c->extend_ms;
 	return TW_OK;
+}
+
+/* Of all its threads. */
+static int64_t cpu_ns(pid_t pid)
+{
+	struct timespec used;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &used) != 0)
+		return 0;
+	return (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
+}
+
+bool tw_child_is_overdue(struct tw_child *c, int64_t now_ms)
+{
+	int64_t used;
+
+	if (now_ms <= c->deadline_ms)
+		return false;
+	used = c->extensions ? cpu_ns(c->pid) : 0;
+	if (used <= c->cpu_ns)
+		return true;
+	c->cpu_ns = used;
+	c->extensions--;
+	c->deadline_ms += c->extend_ms;
+	return false;
 }
 
 void tw_child_kill(struct tw_child *c)
@@ -241,7 +269,7 @@ void tw_child_wait(struct tw_child *c)
 
 		if (rc > 0)
 			return;
-		if (rc == 0 && !c->killed) {
+		if (rc == 0 && !c->killed && tw_child_is_overdue(c, tw_monotonic_ms())) {
 			c->killed = true;
 			tw_child_kill(c);
 		}

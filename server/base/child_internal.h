@@ -13,6 +13,8 @@
 /* Executes this program with the descriptors, all 100 or higher, as 0, 1, ...  tasks > 0 starts
  * a template whose copies perform at most `tasks` tasks.  Returns 0 or an errno. */
 int tw_child_exec(const int *fds, size_t n, unsigned tasks, pid_t *ret_pid);
+/* Lowers the priority of a child that has no threads yet: later ones inherit it. */
+void tw_child_to_background(pid_t child);
 enum tw_status tw_child_fail_errno(const char *doing, struct tw_err *err);
 
 #endif

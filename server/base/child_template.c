@@ -115,7 +115,8 @@ static int32_t answer_of(int copy_socket)
 
 /* One attempt with a running template. Returns as answer_of; 0: no process has the descriptors, and
  * none will get them. */
-static int32_t copy_once(struct tw_child_template *t, int fds[TW_CHILD_FDS + 1], size_t n)
+static int32_t copy_once(
+        struct tw_child_template *t, int fds[TW_CHILD_FDS + 1], size_t n, bool background)
 {
 	const char go = 0;
 	int ends[2];
@@ -134,14 +135,16 @@ static int32_t copy_once(struct tw_child_template *t, int fds[TW_CHILD_FDS + 1],
 	} else if (answer == 0) {
 		tw_child_template_end(t);
 	}
+	if (answer > 0 && background)
+		tw_child_to_background(answer);
 	if (answer > 0)
 		(void)send(ends[0], &go, 1, MSG_NOSIGNAL);
 	(void)close(ends[0]); /* a copy that has received no byte ends */
 	return answer;
 }
 
-enum tw_status tw_child_template_copy(
-        struct tw_child_template *t, const int *fds, size_t n, pid_t *ret_pid, struct tw_err *err)
+enum tw_status tw_child_template_copy(struct tw_child_template *t, const int *fds, size_t n,
+        bool background, pid_t *ret_pid, struct tw_err *err)
 {
 	int all[TW_CHILD_FDS + 1];
 	int32_t answer = 0;
@@ -156,7 +159,7 @@ enum tw_status tw_child_template_copy(
 
 		if (st != TW_OK)
 			return st;
-		answer = copy_once(t, all, n);
+		answer = copy_once(t, all, n, background);
 	}
 	if (answer > 0) {
 		t->copies += t->pid != 0;

@@ -11,6 +11,7 @@
 #ifndef TW_CHILD_TEMPLATE_H
 #define TW_CHILD_TEMPLATE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -26,9 +27,10 @@ struct tw_child_template {
 
 /* Starts a child that has exactly these descriptors, numbered from 0.  A template that has ended
  * or does not answer is replaced.  No other process has the descriptors then, nor after a failure:
- * a copy whose number did not reach the caller ends before it touches them. */
+ * a copy whose number did not reach the caller ends before it touches them.  `background`: it has a
+ * lower priority before it starts. */
 enum tw_status tw_child_template_copy(struct tw_child_template *t, const int *fds, size_t n,
-        pid_t *ret_pid, struct tw_err *err) TW_MUST_USE;
+        bool background, pid_t *ret_pid, struct tw_err *err) TW_MUST_USE;
 /* The next copy is one of a new template.  Existing copies continue. */
 void tw_child_template_end(struct tw_child_template *t);
 

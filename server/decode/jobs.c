@@ -55,6 +55,7 @@ enum {
 	PAUSED_MS = 4000,
 	FAILED_HOLD_MS = 30000,
 	GROUP_BYTES = 16 << 10,
+	LARGE_BYTES = 1 << 20,
 	ASYNC_MOST = 32,
 	EXPIRE_LOST_MS = 3600 * 1000
 };
@@ -105,6 +106,17 @@ static json_t *trace_task(const struct tw_jobs *j, const struct tw_part *parts, 
 	return json_pack("{s:s,s:o,s:o}", "kind", "trace", "parts", list, "limits", limits_of(j));
 }
 
+/* It takes at least about 50 ms of processor time, and small traces of others do not wait for it.
+ */
+static bool is_large(const struct tw_job_row *job)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < job->n_parts; i++)
+		bytes += job->parts[i].bytes;
+	return bytes >= LARGE_BYTES;
+}
+
 static enum tw_status spawn(struct tw_jobs *j, struct running *r, struct tw_err *err)
 {
 	json_t *task = trace_task(j, r->job.parts, r->job.n_parts);
@@ -113,6 +125,7 @@ static enum tw_status spawn(struct tw_jobs *j, struct running *r, struct tw_err 
 	        .inputs = r->fds,
 	        .n_inputs = r->job.n_parts,
 	        .wall_s = j->parts.config->worker_wall_s,
+	        .background = is_large(&r->job),
 	        .from = TW_JAIL_SANITIZED ? NULL : &j->children};
 	enum tw_status st;
 
@@ -524,7 +537,7 @@ static void check_deadlines(struct tw_jobs *j)
 		struct running *r = &j->slots[i];
 
 		if (has_child(r) && !r->child.killed && !r->abandoned &&
-		        now > r->child.deadline_ms) {
+		        tw_child_is_overdue(&r->child, now)) {
 			r->child.killed = true;
 			tw_child_kill(&r->child);
 		}

@@ -47,7 +47,7 @@ struct tw_claims {
 int64_t tw_claims_lease_ms(const struct tw_decode_parts *parts)
 {
 	const struct tw_config *c = parts->config;
-	int64_t ms = (int64_t)c->worker_wall_s * 1000 + ALONE_SLACK_MS;
+	int64_t ms = (int64_t)c->worker_wall_s * 1000 * TW_CHILD_WALLS + ALONE_SLACK_MS;
 
 	if (tw_catalogue_is_shared(parts->catalogue))
 		return SHARED_MS;

@@ -130,7 +130,7 @@ static enum watched watch(struct compiler *c, struct tw_child *child)
 			how = STOPPED;
 		else if (now >= check_ms && is_lost(c))
 			how = LOST;
-		else if (now > child->deadline_ms)
+		else if (tw_child_is_overdue(child, now))
 			child->killed = true;
 		if (now >= check_ms)
 			check_ms = now + CHECK_MS;

@@ -5,11 +5,13 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
+import { manyMethods } from '../isolation.mjs';
 import { sampleTrace } from '../make.mjs';
-import { binary, freePort, sleep, startServer, until } from '../server.mjs';
+import { binary, endsUnlike, freePort, sleep, startServer, until } from '../server.mjs';
 
 /* Traces decoded between the answer to an upload and its own decode, as the log has them. */
 function overtook(log, request, id) {
@@ -47,6 +49,20 @@ test("a burst of other projects' holds up nobody", async (t) => {
 	for (let i = 0; i < 5; i++) times.push(await measure());
 	const middle = times.map((m) => m.between).sort((a, b) => a - b)[2];
 	assert.ok(middle <= 6, `decoded before it: ${JSON.stringify(times)}`);
+});
+
+test('decoders of large uploads have a lower priority, and a limit of time nevertheless', { skip: endsUnlike('sleep') }, async (t) => {
+	const s = await startServer(t, { args: ['--worker-wall', '2', '--shutdown', '0'], env: { TRACEWELL_WORKER_FAULT: 'sleep' } });
+	const decoder = async (body) => {
+		const { id } = (await s.post('/api/v1/traces', body)).json;
+		const [, pid] = await until(() => new RegExp(`event=decoding trace=${id} attempt=1 pid=(\\d+)`).exec(s.log) ?? undefined, 'its decoder');
+		return { id, nice: os.getPriority(Number(pid)) - os.getPriority(s.child.pid) };
+	};
+	const large = await decoder(manyMethods(70_000)), small = await decoder(sampleTrace(30));
+	assert.deepEqual([small.nice, large.nice], [0, 10]);
+	/* it sleeps, so its time is extended no more than once */
+	const { state, error } = await s.decoded(large.id);
+	assert.deepEqual([state, error.status, error.message], ['failed', 'deadline', 'decoding took too long and was stopped']);
 });
 
 const BUSY = (answer) => {

@@ -238,5 +238,5 @@ test('compilers leave the processors to short requests', async (t) => {
 	for (const thread of fs.readdirSync(`/proc/${s.child.pid}/task`)) os.setPriority(Number(thread), own);
 	assert.equal((await s.put('/api/v1/builds/b/methods?wait=0', sampleMapping, { key: s.write })).status, 202);
 	const [compiler] = await until(async () => (children(s).length ? children(s) : undefined), 'a compiler');
-	await until(async () => (os.getPriority(compiler) === own + 5 ? true : undefined), 'its lower priority');
+	await until(async () => (os.getPriority(compiler) === own + 10 ? true : undefined), 'its lower priority');
 });

@@ -105,7 +105,7 @@ static void test_known(void **state)
 	unit_needs(!TW_JAIL_SANITIZED, "a build without sanitizers");
 	t = begin();
 	open_task(fds);
-	assert_int_equal(tw_child_template_copy(&t, fds, FDS, &pid, &err), TW_OK);
+	assert_int_equal(tw_child_template_copy(&t, fds, FDS, false, &pid, &err), TW_OK);
 	assert_int_equal(end_of(pid), NOT_A_TASK);
 	close_task(fds);
 	tw_child_template_end(&t);
