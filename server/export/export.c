@@ -51,7 +51,8 @@ static struct tw_str display(struct tw_export *x, uint32_t method)
 	const struct tw_named what = tw_method_named(&x->methods[method]);
 
 	(void)tw_names_display(&x->names, &what, x->name, NAME_MAX_BYTES);
-	return tw_str_of(x->name);
+	return tw_trace_file_is_sanitized(x->file) ? tw_sanitized_name(tw_str_of(x->name))
+	                                           : tw_str_of(x->name);
 }
 
 struct tw_str tw_export_name(struct tw_export *x, uint32_t method)
@@ -258,6 +259,10 @@ static bool copy_facts(struct tw_export *x, const struct tw_export_facts *f)
 			return false;
 	}
 	to->started_ms = f->started_ms;
+	if (tw_trace_file_is_sanitized(x->file)) {
+		to->trace_id = to->device = to->url = "";
+		to->started_ms = 0;
+	}
 	return true;
 }
 

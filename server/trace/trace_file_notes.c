@@ -107,6 +107,7 @@ enum tw_status tw_trace_file_each_block(struct tw_trace_file *f, enum tw_block_p
 }
 
 struct note_pass {
+	bool sanitized;
 	const struct tw_note_query *q;
 	tw_note_fn each;
 	void *arg;
@@ -122,12 +123,23 @@ static bool matches(const struct tw_note_query *q, const struct tw_note_row *n, 
 	       (q->kind == TW_NOTE_COUNT || n->kind == q->kind);
 }
 
+/* False: without its texts the note says nothing. */
+static bool sanitize(struct tw_note_row *n)
+{
+	if (n->kind != TW_NOTE_state && n->kind != TW_NOTE_sample)
+		n->text = TW_STR("");
+	n->detail = TW_STR("");
+	return n->kind != TW_NOTE_counter && n->kind != TW_NOTE_process;
+}
+
 static bool pass_notes(void *arg, uint64_t first, const struct tw_notes *notes)
 {
 	struct note_pass *p = arg;
 
 	for (size_t i = 0; i < notes->n && p->n < p->q->limit; i++) {
 		if (!matches(p->q, &notes->rows[i], first + i))
+			continue;
+		if (p->sanitized && !sanitize(&notes->rows[i]))
 			continue;
 		p->n++;
 		if (!p->each(p->arg, first + i, &notes->rows[i]))
@@ -139,7 +151,7 @@ static bool pass_notes(void *arg, uint64_t first, const struct tw_notes *notes)
 enum tw_status tw_trace_file_notes(struct tw_trace_file *f, const struct tw_note_query *q,
         tw_note_fn each, void *arg, struct tw_err *err)
 {
-	struct note_pass p = {q, each, arg, 0};
+	struct note_pass p = {tw_trace_file_is_sanitized(f), q, each, arg, 0};
 
 	return tw_trace_file_each_block(f, TW_BLOCK_NOTES, q, pass_notes, &p, err);
 }
@@ -151,6 +163,8 @@ enum tw_status tw_trace_file_documents(
 	enum tw_status st;
 	int rc;
 
+	if (tw_trace_file_is_sanitized(f))
+		return TW_OK;
 	st = prepare(f, "SELECT kind, json FROM trace_document ORDER BY document_id", &s, err);
 	if (st != TW_OK)
 		return st;

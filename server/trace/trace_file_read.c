@@ -27,7 +27,7 @@ struct tw_trace_file {
 	uint8_t schema[TW_TRACE_SCHEMA_BYTES];
 	struct tw_unpacker *unpacker;
 	struct tw_arena *arena; /* strings and tables until close */
-	bool damaged;
+	bool damaged, sanitized;
 	struct tw_trace_info info;
 	struct tw_trace_facts facts;
 	struct tw_thread_info *threads;
@@ -572,6 +572,35 @@ const struct tw_thread_info *tw_trace_file_threads(const struct tw_trace_file *f
 {
 	*ret_n = f->n_threads;
 	return f->threads;
+}
+
+void tw_trace_file_sanitize(struct tw_trace_file *f)
+{
+	f->sanitized = true;
+	for (uint32_t i = 0; i < f->n_threads; i++) {
+		struct tw_str *name = &f->threads[i].name;
+
+		/* OkHttp names its threads after the addresses that they connect to */
+		for (size_t at = 0; at < name->len; at++)
+			if (strchr(" /@", name->ptr[at]))
+				name->len = at;
+	}
+}
+
+bool tw_trace_file_is_sanitized(const struct tw_trace_file *f)
+{
+	return f->sanitized;
+}
+
+struct tw_str tw_sanitized_name(struct tw_str name)
+{
+	size_t n = tw_str_find(name, TW_STR("://"));
+
+	if (n == name.len)
+		return name;
+	while (n && name.ptr[n - 1] != ' ')
+		n--;
+	return n ? (struct tw_str){name.ptr, n} : TW_STR("(address)");
 }
 
 bool tw_trace_has_times(const struct tw_thread_info *t)

@@ -142,8 +142,6 @@ static enum tw_status open_download(struct tw_view *v, struct download *d, struc
 	struct tw_export_query q = {.kind = NULL};
 	enum tw_status st = read_query(v, &q, err);
 
-	if (st == TW_OK)
-		st = tw_export_open(v->file, &v->names, &q, &facts, &d->made, err);
 	if (st != TW_OK)
 		return st;
 	d->api = tw_api_of(v->req);
@@ -153,7 +151,9 @@ static enum tw_status open_download(struct tw_view *v, struct download *d, struc
 	v->file = NULL;
 	v->map_ref = v->retrace_ref = NULL;
 	d->kind = q.kind;
-	return TW_OK;
+	if (tw_req_path(v->req, "kind") && tw_req_flag(v->req, "sanitize"))
+		tw_trace_file_sanitize(d->file);
+	return tw_export_open(d->file, &v->names, &q, &facts, &d->made, err);
 }
 
 /* A file is written without a deadline, as the other kinds are sent without one.  Those are
@@ -196,7 +196,7 @@ static enum tw_status answer(struct tw_req *r, struct tw_err *err)
 	if (!d)
 		return tw_oom(err);
 	if (st != TW_OK) {
-		tw_mem_free(d);
+		download_free(d);
 		return st;
 	}
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) not NULL if st is TW_OK */
@@ -345,7 +345,8 @@ static enum tw_status use_ticket(struct tw_req *r, struct tw_err *err)
 const struct tw_route tw_routes_export[] = {
         TW_ROUTE("GET", "/api/v1/traces/{id}/export/{kind}", TW_NEED_READ,
                 "The trace in another tool's format",
-                .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params, export_params),
+                .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params,
+                        tw_view_sanitize_params, export_params),
                 .end = answer),
         TW_ROUTE("GET", "/api/v1/traces/{id}/raw", TW_NEED_READ,
                 "The trace as data: calls, threads, methods and events",

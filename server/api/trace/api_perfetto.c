@@ -128,6 +128,12 @@ static enum tw_status open_system(const struct tw_view *v, int *ret_fd, struct t
 	*ret_fd = -1;
 	if (!tw_req_flag(v->req, "system"))
 		return TW_OK;
+	if (tw_req_flag(v->req, "sanitize"))
+		return !tw_req_text(v->req, "system")
+		               ? TW_OK
+		               : tw_fail(err, TW_BAD_REQUEST,
+		                         "sanitize=1 omits the system trace: use it without "
+		                         "system=1");
 	st = tw_catalogue_trace_parts(api->catalogue, v->row.project_id, v->row.id,
 	        tw_req_arena(v->req), &parts, &n, err);
 	for (size_t i = 0; st == TW_OK && i < n; i++)
@@ -163,6 +169,8 @@ static enum tw_status add_view(
 	if (st != TW_OK)
 		return st;
 	take_view(v, o);
+	if (tw_req_flag(v->req, "sanitize"))
+		tw_trace_file_sanitize(o->file);
 	s->file = o->file;
 	s->names = &o->names;
 	s->system_fd = o->system_fd;
@@ -312,11 +320,12 @@ static enum tw_status merge(struct tw_req *r, struct tw_err *err)
 const struct tw_route tw_routes_perfetto[] = {
         TW_ROUTE("GET", "/api/v1/traces/{id}/perfetto", TW_NEED_READ,
                 "The trace as a file for Perfetto",
-                .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params, perfetto_params),
+                .params = TW_PARAMS(tw_api_thread_params, tw_view_range_params,
+                        tw_view_sanitize_params, perfetto_params),
                 .end = perfetto),
         TW_ROUTE("GET", "/api/v1/merge", TW_NEED_READ, "Several traces as one file for Perfetto",
-                .params = TW_PARAMS(
-                        merge_params, tw_api_thread_params, tw_view_range_params, perfetto_params),
+                .params = TW_PARAMS(merge_params, tw_api_thread_params, tw_view_range_params,
+                        tw_view_sanitize_params, perfetto_params),
                 .end = merge),
         {0},
 };

@@ -259,6 +259,14 @@ const struct tw_param tw_view_range_params[] = {
         {0},
 };
 
+const struct tw_param tw_view_sanitize_params[] = {
+        TW_PARAM_FLAG("sanitize", false,
+                "Omits texts of events, counters, documents, other processes, the device, the date "
+                "and the trace's id; shortens names of threads to their first word, and names of "
+                "calls before a web address."),
+        {0},
+};
+
 enum tw_status tw_view_times(const struct tw_req *r, const char *from, const char *to,
         struct tw_selection *ret, struct tw_err *err)
 {

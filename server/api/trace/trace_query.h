@@ -27,7 +27,8 @@ enum tw_status tw_view_open_row(
 
 void tw_view_close(struct tw_view *v);
 
-extern const struct tw_param tw_view_range_params[]; /* from= and to= */
+extern const struct tw_param tw_view_range_params[];    /* from= and to= */
+extern const struct tw_param tw_view_sanitize_params[]; /* sanitize=: tw_trace_file_sanitize */
 /* thread=, from= and to= of a request, in its arena.  Of one trace of several (`some`) threads that
  * it does not have are left out. */
 enum tw_status tw_view_selection(const struct tw_view *v, bool some, struct tw_selection *ret,

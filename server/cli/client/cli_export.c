@@ -20,7 +20,7 @@ struct options { /* values of the flags */
 	struct tw_local_files files;
 	unsigned metric, view; /* indexes into the lists below */
 	uint64_t max_nodes;
-	bool merged;
+	bool merged, sanitize;
 	struct tw_export_query q;
 };
 
@@ -108,6 +108,8 @@ static enum tw_status run(struct options *w, const char *path, struct tw_err *er
 		st = tw_local_open(path, w->threads, &f, err);
 	if (st == TW_OK)
 		st = tw_selection_threads(f, w->thread, false, a, &w->q.sel, err);
+	if (st == TW_OK && w->sanitize)
+		tw_trace_file_sanitize(f);
 	if (st == TW_OK)
 		st = tw_export_open(f, &names.names, &w->q, &facts, &x, err);
 	if (st == TW_OK)
@@ -152,7 +154,7 @@ int tw_cli_export(int argc, char **argv)
 	        {.name = "metric", .choices = metrics, .choice = &w.metric},
 	        {.name = "view", .choices = views, .choice = &w.view},
 	        {.name = "max-nodes", .number = &w.max_nodes, .most = MAX_NODES},
-	        {.name = "merged", .on = &w.merged},
+	        {.name = "merged", .on = &w.merged}, {.name = "sanitize", .on = &w.sanitize},
 	        {.name = "output", .value = &w.out, .needed = true}};
 	const struct tw_usage usage = {flags, sizeof flags / sizeof *flags, "FILE"};
 	struct tw_err err;

@@ -46,6 +46,7 @@ struct flags {
 	unsigned form, compression; /* indexes into the lists below */
 	const char *thread, *align, *out;
 	uint64_t from_ns, to_ns;
+	bool sanitize;
 };
 
 static const char *const forms[] = {"perfetto", "tar", NULL};
@@ -126,6 +127,8 @@ static enum tw_status open_files(const struct flags *f, char **files, size_t n,
 			st = tw_trace_file_inline(t->files[i], names, err);
 		if (st == TW_OK)
 			st = select_from(f, t, i, err);
+		if (st == TW_OK && f->sanitize)
+			tw_trace_file_sanitize(t->files[i]);
 		s->file = t->files[i];
 		s->names = names;
 		s->facts.trace_id = files[i];
@@ -149,6 +152,7 @@ int tw_cli_perfetto(int argc, char **argv)
 	                .value = &f.align,
 	                .fits = is_align,
 	                .form = "clock, start or slice:NAME"},
+	        {.name = "sanitize", .on = &f.sanitize},
 	        {.name = "output", .value = &f.out, .needed = true}};
 	const struct tw_usage usage = {flags, sizeof flags / sizeof *flags, "FILE..."};
 	struct task t = {.system_fd = -1};
@@ -161,6 +165,9 @@ int tw_cli_perfetto(int argc, char **argv)
 	n = tw_cli_flags(&usage, argc, argv);
 	if (n < 0)
 		return TW_EXIT_USAGE;
+	if (f.sanitize && f.system)
+		return tw_cli_misused(
+		        argv[0], "--sanitize omits the system trace: use it without --system");
 	if (f.from_ns >= f.to_ns)
 		return tw_cli_misused(argv[0], "--from must be less than --to");
 	t.arena = tw_arena_new(ARENA_BYTES);

@@ -111,7 +111,8 @@ static struct tw_str name_of(struct tw_call_writer *c, uint32_t method)
 	const struct tw_named what = tw_method_named(&c->methods[method]);
 
 	(void)tw_names_display(&c->ours->names, &what, c->name, NAME_MAX_BYTES);
-	return tw_str_of(c->name);
+	return tw_trace_file_is_sanitized(c->ours->file) ? tw_sanitized_name(tw_str_of(c->name))
+	                                                 : tw_str_of(c->name);
 }
 
 /* False: the call began without a CPU time. */

@@ -168,8 +168,10 @@ static bool label(struct tw_plan *p)
 		struct tw_export_trace *o = &p->ours[i];
 		const struct tw_perfetto_facts *f = &o->facts;
 
-		o->prefix = tw_arena_printf(p->arena, "%u %.80s%s%.40s: ", o->machine + 1,
-		        f->device, f->device[0] && f->version_name[0] ? " " : "", f->version_name);
+		const char *device = tw_trace_file_is_sanitized(o->file) ? "" : f->device;
+
+		o->prefix = tw_arena_printf(p->arena, "%u %.80s%s%.40s: ", o->machine + 1, device,
+		        device[0] && f->version_name[0] ? " " : "", f->version_name);
 		if (!o->prefix)
 			return false;
 	}
@@ -544,15 +546,17 @@ static void emit_origin(const struct tw_export_trace *o, tw_plan_fact_fn each, v
 {
 	const struct {
 		const char *key, *text;
-	} rows[] = {{"tracewell_trace", o->facts.trace_id}, {"tracewell_url", o->facts.url},
-	        {"app", o->facts.app}, {"version_name", o->facts.version_name},
-	        {"build_id", o->facts.build_id}, {"device", o->facts.device},
-	        {"scenario", o->facts.scenario}};
+	} rows[] = {{"app", o->facts.app}, {"version_name", o->facts.version_name},
+	        {"build_id", o->facts.build_id}, {"scenario", o->facts.scenario},
+	        /* not if sanitized: */
+	        {"tracewell_trace", o->facts.trace_id}, {"tracewell_url", o->facts.url},
+	        {"device", o->facts.device}};
+	const size_t n = sizeof rows / sizeof *rows - (tw_trace_file_is_sanitized(o->file) ? 3 : 0);
 	char suffix[SUFFIX_BYTES];
 	char key[KEY_BYTES];
 
 	suffix_of(o, suffix);
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+	for (size_t i = 0; i < n; i++) {
 		(void)snprintf(key, sizeof key, "%s%s", rows[i].key, suffix);
 		if (rows[i].text[0])
 			each(arg, key, rows[i].text, 0);

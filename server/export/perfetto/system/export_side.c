@@ -334,11 +334,12 @@ static char *event_name(struct tw_side *s, const struct tw_note_row *n, const ch
 	const char *kind = tw_note_info(n->kind)->name;
 
 	if (n->kind == TW_NOTE_contention)
-		return tw_arena_printf(s->scratch, "waits for lock %s", text);
+		return tw_arena_printf(s->scratch, "waits for lock%s%s", *text ? " " : "", text);
 	if (n->kind == TW_NOTE_thread_created)
-		return tw_arena_printf(s->scratch, "starts %s (%lld)", text, (long long)n->value);
+		return tw_arena_printf(s->scratch, "starts %s (%lld)", *text ? text : "thread",
+		        (long long)n->value);
 	if (n->kind == TW_NOTE_anr)
-		return tw_arena_printf(s->scratch, "ANR: %s", text);
+		return tw_arena_printf(s->scratch, "ANR%s%s", *text ? ": " : "", text);
 	if (n->kind != TW_NOTE_instant && n->kind != TW_NOTE_async && n->kind != TW_NOTE_section &&
 	        n->kind != TW_NOTE_state)
 		return tw_arena_printf(s->scratch, "%s%s%s", kind, *text ? ": " : "", text);

@@ -461,6 +461,7 @@ export const refusals: Record<string, string> = {
 	'{1} does not have this metric': '{1} 没有这个指标',
 	'{1} does not know {2}': '{1} 不支持 {2}',
 	'no system trace was sent with this one': '这个 Trace 没有附带系统 Trace',
+	'sanitize=1 omits the system trace: use it without system=1': 'sanitize=1 会去掉系统 Trace：请不要同时使用 system=1',
 	'ids must be trace ids, separated by commas': 'ids 是用逗号分隔的 Trace id',
 	'at most {1} traces go into one file': '一个文件最多放 {1} 个 Trace',
 	'trace {1} is listed twice': 'Trace {1} 出现了两次',
