@@ -112,24 +112,22 @@ struct subtraction {
 	uint32_t n_methods;
 };
 
-/* Methods of damaged chunks, which may be any number, are not in the stored tree. */
 static bool begin(struct subtraction *s)
 {
-	for (uint32_t i = 1; i < s->tree->n; i++)
-		if (s->tree->nodes[i].method >= s->n_methods)
-			s->n_methods = s->tree->nodes[i].method + 1; /* at most TW_NO_METHOD */
 	s->node_of = tw_mem_zalloc(tw_tree_builder_nodes(s->outside), sizeof *s->node_of);
 	s->child_of = tw_mem_zalloc(s->n_methods, sizeof *s->child_of);
 	return s->node_of && s->child_of;
 }
 
+/* Methods that the trace does not have, in a damaged tree, are not listed. */
 static void list_children(struct subtraction *s, uint32_t node)
 {
 	const struct tw_tree_node *nodes = s->tree->nodes;
 	const uint32_t end = node + nodes[node].subtree;
 
 	for (uint32_t i = node + 1; i < end; i += nodes[i].subtree)
-		s->child_of[nodes[i].method] = i;
+		if (nodes[i].method < s->n_methods)
+			s->child_of[nodes[i].method] = i;
 }
 
 /* Finds the nodes of the children outside, and subtracts the node itself.  False: the stored tree
@@ -198,10 +196,10 @@ static bool compact(struct tw_tree *t)
 	return true;
 }
 
-enum tw_status tw_outside_subtract(
-        struct tw_tree *t, const struct tw_tree_builder *outside, struct tw_err *err)
+enum tw_status tw_outside_subtract(struct tw_tree *t, const struct tw_tree_builder *outside,
+        uint32_t n_methods, struct tw_err *err)
 {
-	struct subtraction s = {.tree = t, .outside = outside, .n_methods = 1};
+	struct subtraction s = {.tree = t, .outside = outside, .n_methods = n_methods};
 	const uint32_t n = tw_tree_builder_nodes(outside);
 	bool has_memory = begin(&s);
 	bool fits = true;

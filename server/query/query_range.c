@@ -73,6 +73,7 @@ struct scan {
 	uint32_t n_lanes;
 	struct tw_running *running; /* by thread id, within the range; NULL: no CPU times */
 	uint32_t n_running;
+	uint32_t n_methods; /* of the trace; set if a lane has `outside` */
 	struct part *parts; /* by lane and time */
 	struct part **queue;
 	uint32_t n_parts;
@@ -350,7 +351,7 @@ static enum tw_status subtract_parts(struct scan *s, struct lane *l, struct tw_e
 	if (st == TW_OK && tw_tree_builder_link(parts[0].tree) != TW_OK)
 		st = tw_oom(err);
 	if (st == TW_OK)
-		st = tw_outside_subtract(&l->tree, parts[0].tree, err);
+		st = tw_outside_subtract(&l->tree, parts[0].tree, s->n_methods, err);
 	parts[0].tree = tw_tree_builder_free(parts[0].tree);
 	return st;
 }
@@ -514,10 +515,13 @@ static uint64_t stored_nodes(const struct scan *s, const struct tw_thread_info *
 /* Changes a lane to build the tree of the calls outside, if that takes less time. */
 static enum tw_status find_outside(struct scan *s, struct lane *l, struct tw_err *err)
 {
+	const struct tw_method_ref *methods;
 	enum tw_status st = tw_outside_chunks(s->query->file, l->thread_id, s->query->sel, l->nodes,
 	        s->query->arena, &l->rows, &l->n, err);
 
 	l->outside = st == TW_OK;
+	if (st == TW_OK)
+		st = tw_trace_file_method_refs(s->query->file, &methods, &s->n_methods, err);
 	return st == TW_NOT_FOUND ? TW_OK : st;
 }
 

@@ -26,6 +26,8 @@ struct world {
 	struct tw_arena *arena;
 };
 
+enum { N_METHODS = 4 }; /* of traces that consist of one tree */
+
 enum kind { WITH_CPU, WITHOUT_ENDS, CLIPPED, KINDS, PATHS_MISSING = KINDS, REPEATED, FEW_PATHS };
 
 /* Every third call has no CPU time. */
@@ -462,8 +464,10 @@ static struct tw_tree without_outside(
 {
 	struct tw_tree_builder *outside = tw_tree_builder_new(UINT32_MAX);
 	const struct tw_chunk_row *rows;
+	const struct tw_method_ref *methods;
 	struct tw_chunk c;
 	struct tw_tree t;
+	uint32_t n_methods;
 	uint32_t n;
 
 	tw_chunk_init(&c);
@@ -474,7 +478,8 @@ static struct tw_tree without_outside(
 		assert_int_equal(tw_outside_add(outside, sel, &c), TW_OK);
 	}
 	assert_int_equal(tw_tree_builder_link(outside), TW_OK);
-	assert_int_equal(tw_outside_subtract(&t, outside, NULL), TW_OK);
+	assert_int_equal(tw_trace_file_method_refs(w->f.file, &methods, &n_methods, NULL), TW_OK);
+	assert_int_equal(tw_outside_subtract(&t, outside, n_methods, NULL), TW_OK);
 	tw_tree_builder_free(outside);
 	tw_chunk_done(&c);
 	return t;
@@ -644,17 +649,38 @@ static void test_outside_of_another_tree(void **state)
 	assert_int_equal(tw_tree_builder_add(outside, &s, 1), TW_OK);
 	assert_int_equal(tw_tree_builder_link(outside), TW_OK);
 	nodes[1].method = 2;
-	assert_int_equal(tw_outside_subtract(&t, outside, NULL), TW_CORRUPT);
+	assert_int_equal(tw_outside_subtract(&t, outside, N_METHODS, NULL), TW_CORRUPT);
 	nodes[1].method = 3;
 	nodes[1].count = 0;
-	assert_int_equal(tw_outside_subtract(&t, outside, NULL), TW_CORRUPT);
+	assert_int_equal(tw_outside_subtract(&t, outside, N_METHODS, NULL), TW_CORRUPT);
 	nodes[1].count = 1;
 	nodes[1].total_ns = 8;
-	assert_int_equal(tw_outside_subtract(&t, outside, NULL), TW_CORRUPT);
+	assert_int_equal(tw_outside_subtract(&t, outside, N_METHODS, NULL), TW_CORRUPT);
 	nodes[1].total_ns = 9;
 	nodes[0].total_ns = 9;
-	assert_int_equal(tw_outside_subtract(&t, outside, NULL), TW_OK);
+	assert_int_equal(tw_outside_subtract(&t, outside, N_METHODS, NULL), TW_OK);
 	assert_int_equal(t.n, 1);
+	tw_tree_builder_free(outside);
+}
+
+/* Memory is made for the methods of the trace, whatever a damaged tree has. */
+static void test_outside_of_unknown_method(void **state)
+{
+	struct tw_tree_builder *outside = tw_tree_builder_new(UINT32_MAX);
+	struct tw_tree_node nodes[2] = {
+	        {.method = TW_NO_METHOD, .subtree = 2, .total_ns = 9}, {.method = UINT32_MAX - 1,
+	                                                                       .subtree = 1,
+	                                                                       .depth = 1,
+	                                                                       .count = 1,
+	                                                                       .total_ns = 9,
+	                                                                       .self_ns = 9}};
+	const struct tw_slice s = {.dur_ns = 9, .method = UINT32_MAX - 1, .cpu_ns = -1};
+	struct tw_tree t = {nodes, 2};
+
+	(void)state;
+	assert_int_equal(tw_tree_builder_add(outside, &s, 1), TW_OK);
+	assert_int_equal(tw_tree_builder_link(outside), TW_OK);
+	assert_int_equal(tw_outside_subtract(&t, outside, N_METHODS, NULL), TW_CORRUPT);
 	tw_tree_builder_free(outside);
 }
 
@@ -679,7 +705,7 @@ static void test_outside_of_any_method(void **state)
 
 		assert_int_equal(tw_tree_builder_add(outside, &s, 1), TW_OK);
 		assert_int_equal(tw_tree_builder_link(outside), TW_OK);
-		assert_int_equal(tw_outside_subtract(&t, outside, NULL), TW_CORRUPT);
+		assert_int_equal(tw_outside_subtract(&t, outside, N_METHODS, NULL), TW_CORRUPT);
 		tw_tree_builder_free(outside);
 	}
 }
@@ -1077,6 +1103,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_outside_of_chunks),
         cmocka_unit_test(test_outside_limits),
         cmocka_unit_test(test_outside_of_another_tree),
+        cmocka_unit_test(test_outside_of_unknown_method),
         cmocka_unit_test(test_outside_of_any_method),
         cmocka_unit_test(test_graphs_of_most),
         cmocka_unit_test(test_graphs),
