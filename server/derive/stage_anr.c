@@ -577,21 +577,24 @@ static void count_or_log(struct anrs *anrs, const char *project_id, int64_t rule
 	struct day_filter f = {anrs, project_id};
 	const struct tw_anr_rollup_due due = {project_id, rules, tw_unix_ms(),
 	        TW_ANR_ROLLUP_REPORTS_MIN, .skips = is_late, .arg = &f};
+	struct tw_anr_rollup_done done = {.day = -1};
 	struct late_day *l;
 	struct tw_err err;
-	int64_t day = -1;
+	enum tw_status st = tw_catalogue_anr_rollup(anrs->parts.catalogue, &due, &done, &err);
 
-	if (tw_catalogue_anr_rollup(anrs->parts.catalogue, &due, ret_more, &day, &err) == TW_OK) {
-		l = late_day(anrs, project_id, day);
+	*ret_more = done.more;
+	if (st == TW_OK) {
+		l = done.packed ? NULL : late_day(anrs, project_id, done.day);
 		if (l)
 			l->until_ms = 0;
 		return;
 	}
-	if (day >= 0)
+	if (done.day >= 0 && !done.packed)
 		*ret_more = err.code != TW_BUSY && err.code != TW_FULL &&
-		            postpone(anrs, project_id, day);
-	tw_log(TW_LOG_WARN, "anr_counts_not_updated", tw_log_text("project", project_id),
-	        tw_log_number("day", day), tw_log_text("reason", err.msg));
+		            postpone(anrs, project_id, done.day);
+	tw_log(TW_LOG_WARN, done.packed ? "anr_day_not_packed" : "anr_counts_not_updated",
+	        tw_log_text("project", project_id), tw_log_number("day", done.day),
+	        tw_log_text("reason", err.msg));
 }
 
 static enum tw_status key_some(

@@ -99,11 +99,10 @@ static double count(struct bench *b, uint64_t rows)
 	const struct tw_anr_rollup_due due = {
 	        b->project, 1, (DAY0 + DAYS) * TW_DAY_MS, TW_ANR_ROLLUP_REPORTS_MIN};
 	const double start = bench_cpu_ms();
-	int64_t day;
+	struct tw_anr_rollup_done done = {.more = true};
 
-	for (bool more = true; more;)
-		bench_must(tw_catalogue_anr_rollup(b->c, &due, &more, &day, NULL) == TW_OK,
-		        "counting");
+	while (done.more)
+		bench_must(tw_catalogue_anr_rollup(b->c, &due, &done, NULL) == TW_OK, "counting");
 	return (bench_cpu_ms() - start) / (double)rows;
 }
 

@@ -96,12 +96,17 @@ struct tw_anr_rollup_due {
 	void *arg;
 };
 /* Adds some of the reports of a day to its rollups, so that queries read rollups instead of
- * reports; if none are due, packs the rollups of a day into one row.  After a failure *ret_day is
- * the day that was not counted (-1: another failure).  Damaged rollups are discarded: the next call
- * for the day counts all its reports again. */
+ * reports; if none are due, packs the rollups of a day into one row.  *ret is also set after a
+ * failure.  Damaged rollups are discarded: the next call for the day counts all its reports
+ * again. */
 enum { TW_ANR_ROLLUP_REPORTS_MIN = 256 };
+struct tw_anr_rollup_done {
+	int64_t day; /* -1: none was due, or none could be read */
+	bool packed; /* its reports had been counted before */
+	bool more;   /* more may be due */
+};
 enum tw_status tw_catalogue_anr_rollup(struct tw_catalogue *c, const struct tw_anr_rollup_due *due,
-        bool *ret_more, int64_t *ret_day, struct tw_err *err) TW_MUST_USE;
+        struct tw_anr_rollup_done *ret, struct tw_err *err) TW_MUST_USE;
 
 /* --- queries (catalogue_anr.c, catalogue_lock.c) --- */
 

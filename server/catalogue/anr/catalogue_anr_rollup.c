@@ -359,7 +359,7 @@ static bool pack_later(struct tw_catalogue *c, const struct counting *k, int64_t
 }
 
 static enum tw_status pack_some(struct tw_catalogue *c, const struct tw_anr_rollup_due *due,
-        bool *ret_more, struct tw_err *err)
+        struct tw_anr_rollup_done *ret, struct tw_err *err)
 {
 	struct counting k = {.project_id = due->project_id, .day = -1};
 	enum tw_status st = tw_cat_read_int(c, &k.day, err, /* anr_day_unpacked */
@@ -367,10 +367,12 @@ static enum tw_status pack_some(struct tw_catalogue *c, const struct tw_anr_roll
 	        " ORDER BY pack_ms LIMIT 1",
 	        "ti", due->project_id, due->now_ms);
 
+	ret->day = k.day;
 	if (st != TW_OK || k.day < 0)
 		return st;
+	ret->packed = true;
 	st = tw_cat_transact(c, TW_SUBJECT_ANR, pack_all, &k, err);
-	*ret_more = st == TW_OK || pack_later(c, &k, due->now_ms + PACK_AFTER_MS);
+	ret->more = st == TW_OK || pack_later(c, &k, due->now_ms + PACK_AFTER_MS);
 	return st;
 }
 
@@ -433,7 +435,7 @@ static void discard(struct tw_catalogue *c, const struct counting *k)
 }
 
 enum tw_status tw_catalogue_anr_rollup(struct tw_catalogue *c, const struct tw_anr_rollup_due *due,
-        bool *ret_more, int64_t *ret_day, struct tw_err *err)
+        struct tw_anr_rollup_done *ret, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
 	struct counting k = {
@@ -441,10 +443,9 @@ enum tw_status tw_catalogue_anr_rollup(struct tw_catalogue *c, const struct tw_a
 	int n = 0;
 	enum tw_status st = next_day(c, due, &k.day, err);
 
-	*ret_more = false;
-	*ret_day = k.day;
+	*ret = (struct tw_anr_rollup_done){.day = k.day};
 	if (st == TW_OK && k.day < 0)
-		return pack_some(c, due, ret_more, err);
+		return pack_some(c, due, ret, err);
 	if (st != TW_OK)
 		return st;
 	k.sums.arena = tw_arena_new(FOLD_BYTES);
@@ -460,7 +461,7 @@ enum tw_status tw_catalogue_anr_rollup(struct tw_catalogue *c, const struct tw_a
 		st = drop_outdated(c, &k, err);
 	else if (st == TW_CORRUPT)
 		discard(c, &k);
-	*ret_more = st == TW_OK && n > 0;
+	ret->more = st == TW_OK && n > 0;
 	return st;
 }
 

@@ -126,12 +126,10 @@ static void count_all(struct tw_catalogue *c, const char *project)
 	/* first all are counted, then all packed */
 	for (int64_t now_ms = 0; now_ms <= INT64_MAX / 2; now_ms += INT64_MAX / 2) {
 		const struct tw_anr_rollup_due due = {project, 7, now_ms, 1};
-		bool more = true;
-		int64_t day;
+		struct tw_anr_rollup_done done = {.more = true};
 
-		while (more)
-			assert_int_equal(
-			        tw_catalogue_anr_rollup(c, &due, &more, &day, NULL), TW_OK);
+		while (done.more)
+			assert_int_equal(tw_catalogue_anr_rollup(c, &due, &done, NULL), TW_OK);
 	}
 }
 

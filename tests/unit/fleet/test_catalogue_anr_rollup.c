@@ -158,12 +158,11 @@ static void count(bool all)
 {
 	const struct tw_anr_rollup_due due = {
 	        s.project, RULES, (DAY0 + DAYS - 1) * TW_DAY_MS, all ? 1 : 64};
-	int64_t day;
-	bool more = true;
+	struct tw_anr_rollup_done done = {.more = true};
 
-	while (more) {
-		assert_int_equal(tw_catalogue_anr_rollup(s.c, &due, &more, &day, NULL), TW_OK);
-		more = more && all;
+	while (done.more) {
+		assert_int_equal(tw_catalogue_anr_rollup(s.c, &due, &done, NULL), TW_OK);
+		done.more = done.more && all;
 	}
 }
 
@@ -171,11 +170,10 @@ static void count(bool all)
 static void pack(void)
 {
 	const struct tw_anr_rollup_due due = {s.project, RULES, (DAY0 + 99) * TW_DAY_MS, 1};
-	int64_t day;
-	bool more = true;
+	struct tw_anr_rollup_done done = {.more = true};
 
-	while (more)
-		assert_int_equal(tw_catalogue_anr_rollup(s.c, &due, &more, &day, NULL), TW_OK);
+	while (done.more)
+		assert_int_equal(tw_catalogue_anr_rollup(s.c, &due, &done, NULL), TW_OK);
 }
 
 /* --- the truth --- */
@@ -556,7 +554,7 @@ static void test_damaged(void **state)
 	unsigned failed = 0;
 	const struct tw_anr_rollup_due due = {
 	        s.project, RULES, (DAY0 + DAYS) * TW_DAY_MS, 1, is_failed, &failed};
-	bool more = true;
+	struct tw_anr_rollup_done done = {.more = true};
 
 	(void)state;
 	catalogue_run(s.db, "UPDATE anr_rollup SET data=x'ff' WHERE day=20001");
@@ -566,13 +564,12 @@ static void test_damaged(void **state)
 	make(later, 4712);
 	put(later);
 	key(later);
-	while (more) {
-		int64_t day;
-		enum tw_status st = tw_catalogue_anr_rollup(s.c, &due, &more, &day, NULL);
+	while (done.more) {
+		enum tw_status st = tw_catalogue_anr_rollup(s.c, &due, &done, NULL);
 
-		assert_true(st == TW_OK || (st == TW_CORRUPT && day == DAY0 + 1));
+		assert_true(st == TW_OK || (st == TW_CORRUPT && done.day == DAY0 + 1));
 		failed |= st == TW_CORRUPT ? 2U : 0;
-		more = more || st == TW_CORRUPT;
+		done.more = done.more || st == TW_CORRUPT;
 	}
 	assert_int_equal(failed, 2);
 	assert_int_equal(number("SELECT sum(waiting) FROM anr_day"), 1);
@@ -588,7 +585,7 @@ static void test_not_packed(void **state)
 {
 	const struct tw_anr_rollup_due due = {s.project, RULES, (DAY0 + 99) * TW_DAY_MS, 1};
 	unsigned failures = 0;
-	bool more = true;
+	struct tw_anr_rollup_done done = {.more = true};
 
 	(void)state;
 	if (catalogue_on_postgres()) /* has triggers of another form */
@@ -597,11 +594,12 @@ static void test_not_packed(void **state)
 	catalogue_run(s.db, "DELETE FROM anr_rollup WHERE fine=2");
 	catalogue_run(s.db, "CREATE TRIGGER refuse BEFORE INSERT ON anr_rollup WHEN new.day=20000"
 	                    " BEGIN SELECT raise(ABORT,'refused'); END");
-	while (more) {
-		int64_t day;
-
-		failures += tw_catalogue_anr_rollup(s.c, &due, &more, &day, NULL) != TW_OK;
-	}
+	while (done.more)
+		if (tw_catalogue_anr_rollup(s.c, &due, &done, NULL) != TW_OK) {
+			failures++;
+			assert_true(done.packed);
+			assert_int_equal(done.day, DAY0);
+		}
 	assert_int_equal(failures, 1);
 	assert_int_equal(
 	        number("SELECT count(DISTINCT day) FROM anr_rollup WHERE fine=2"), DAYS - 1);
