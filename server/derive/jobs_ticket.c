@@ -581,15 +581,19 @@ enum tw_status tw_ticket_runner_start(const struct tw_hook_parts *parts,
 	struct tw_ticket_runner *t = tw_mem_zalloc(1, sizeof *t);
 	enum tw_status st;
 
-	*ret = t;
 	if (!t)
 		return tw_oom(err);
 	t->parts = parts;
 	t->expire_ms = tw_monotonic_ms() + EXPIRE_MS;
 	st = tw_sender_new(allowed, &t->sender, err);
-	return st == TW_OK ? tw_periodic_start(&(struct tw_periodic_task){"tickets", run, CHECK_MS},
-	                             t, &t->thread, err)
-	                   : st;
+	if (st == TW_OK)
+		st = tw_periodic_start(
+		        &(struct tw_periodic_task){"tickets", run, CHECK_MS}, t, &t->thread, err);
+	if (st == TW_OK)
+		*ret = t;
+	else
+		(void)tw_ticket_runner_stop(t);
+	return st;
 }
 
 struct tw_ticket_runner *tw_ticket_runner_stop(struct tw_ticket_runner *t)

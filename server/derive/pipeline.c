@@ -541,13 +541,16 @@ enum tw_status tw_pipeline_start(
 		st = open_stage(r, err);
 	}
 	(void)pthread_mutex_init(&p->lock, NULL);
-	*ret = p;
 	(void)pthread_mutex_lock(&p->lock);
 	for (size_t i = 0; st == TW_OK && i < p->n; i++)
 		st = tw_periodic_start(&(struct tw_periodic_task){p->runners[i].stage->name,
 		                               go_rounds, check_s * 1000},
 		        &p->runners[i], &p->runners[i].thread, err);
 	(void)pthread_mutex_unlock(&p->lock);
+	if (st == TW_OK)
+		*ret = p;
+	else
+		(void)tw_pipeline_stop(p);
 	return st;
 }
 

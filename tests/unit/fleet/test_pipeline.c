@@ -194,6 +194,29 @@ static void test_projects_take_turns(void **state)
 	assert_true(s.tended >= 100); /* in each round */
 }
 
+static enum tw_status open_fails(
+        const struct tw_derive_parts *parts, void **ret, struct tw_err *err)
+{
+	(void)parts, (void)ret;
+	return tw_fail(err, TW_IO, "refused");
+}
+
+static void test_a_stage_that_cannot_start(void **state)
+{
+	static const struct tw_stage refused = {.name = "refused", .open = open_fails};
+	static const struct tw_stage *const stages[] = {&counted, &refused, NULL};
+	struct tw_pipeline *p = NULL;
+
+	(void)state;
+	assert_int_equal(
+	        tw_pipeline_start(&(struct tw_pipeline_setup){.parts = {.catalogue = s.catalogue},
+	                                  .stages = stages,
+	                                  .leads = leads},
+	                &p, NULL),
+	        TW_IO);
+	assert_null(p);
+}
+
 /* A project that fails delays no other, and is not tried again at once. */
 static void test_what_fails_is_postponed(void **state)
 {
@@ -357,6 +380,7 @@ static void test_traces_that_fail_leave_the_queue(void **state)
 static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_projects_take_turns, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_fails_is_postponed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_stage_that_cannot_start, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_stop_does_not_wait_for_the_rest, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_lost_lease_ends_the_turn, setup, teardown),
         cmocka_unit_test_setup_teardown(
