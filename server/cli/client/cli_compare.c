@@ -172,7 +172,8 @@ static void print_text(const struct comparing *c)
 	const char *note = mix_note_of(c);
 
 	tw_term_print(sentence_of(c));
-	(void)printf("\n%s%s", note, *note ? "\n" : "");
+	(void)printf("\nA is the base, %s; B is the head, %s.\n", c->base, c->head);
+	(void)printf("%s%s", note, *note ? "\n" : "");
 	for (size_t i = 0; i < c->n_conditions; i++)
 		(void)printf(
 		        "%-15s  %s: %s\n", verdicts[c->results[i]], c->conditions[i], c->why[i]);
@@ -189,7 +190,7 @@ static void print_markdown(const struct comparing *c)
 {
 	(void)printf("**");
 	print_cell(sentence_of(c));
-	(void)printf("**\n\nBase `%s`, head `%s`.\n", c->base, c->head);
+	(void)printf("**\n\nA is the base, `%s`; B is the head, `%s`.\n", c->base, c->head);
 	if (*mix_note_of(c))
 		(void)printf("\n%s\n", mix_note_of(c));
 	if (c->n_conditions)

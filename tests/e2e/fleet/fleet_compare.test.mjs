@@ -198,5 +198,9 @@ test('devices without a class: the response warns that their mix matters', async
 	assert.match((await compare(s, 'a=8.3.0&b=8.3.1&format=markdown')).text, /No trace reports the class/);
 	assert.equal((await compare(s, 'a=8.3.0&b=8.3.2')).json.mix.note, '', 'one side has nothing');
 	assert.doesNotMatch((await compare(s, 'a=8.3.0&b=8.3.2&format=markdown')).text, /\| Method \|/, 'there is nothing to compare');
-	for (const form of [[], ['--markdown']]) assert.match(spawnSync(binary(), ['compare', '--server', s.url, '--key', s.read, '--base', '8.3.0', '--head', '8.3.1', ...form], { encoding: 'utf8' }).stdout, note);
+	for (const form of [[], ['--markdown']]) {
+		const { stdout } = spawnSync(binary(), ['compare', '--server', s.url, '--key', s.read, '--base', '8.3.0', '--head', '8.3.1', ...form], { encoding: 'utf8' });
+		assert.match(stdout, note);
+		assert.match(stdout, /A is the base, `?8\.3\.0`?; B is the head, `?8\.3\.1`?\./);
+	}
 });
