@@ -271,6 +271,43 @@ static void attempt_done(struct attempt *a)
 		(void)fputs("\r\033[K", stderr);
 }
 
+static bool is_tls(const struct tw_push_client *c)
+{
+	return strncmp(c->server, "https://", 8) == 0;
+}
+
+/* Whether the server's port answers in the other of http and https.  A port for TLS may answer
+ * plain HTTP with an error. */
+static bool has_other_scheme(const struct tw_push_client *c, CURLcode code)
+{
+	const bool tls = is_tls(c);
+	CURL *curl;
+	CURLcode answer;
+	char url[MAX_URL];
+	long port = 0;
+
+	if (code != CURLE_SSL_CONNECT_ERROR && code != CURLE_GOT_NOTHING &&
+	        code != CURLE_RECV_ERROR && code != CURLE_UNSUPPORTED_PROTOCOL)
+		return false;
+	curl = curl_easy_init();
+	if (!curl)
+		return false;
+	(void)curl_easy_getinfo(c->curl, CURLINFO_PRIMARY_PORT, &port);
+	(void)snprintf(url, sizeof url, "%s%s/healthz", tls ? "http://" : "https://",
+	        c->server + (tls                                            ? 8
+	                            : strncmp(c->server, "http://", 7) == 0 ? 7
+	                                                                    : 0));
+	curl_easy_setopt(curl, CURLOPT_URL, url);
+	curl_easy_setopt(curl, CURLOPT_PORT, port);
+	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
+	curl_easy_setopt(curl, CURLOPT_FAILONERROR, tls ? 1L : 0L);
+	curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)CONNECT_S);
+	answer = curl_easy_perform(curl);
+	curl_easy_cleanup(curl);
+	return answer == CURLE_OK || (!tls && answer == CURLE_PEER_FAILED_VERIFICATION);
+}
+
 static enum tw_status transport_failed(
         const struct tw_push_client *c, CURLcode code, struct tw_err *err)
 {
@@ -306,9 +343,16 @@ static enum tw_status try_once(struct tw_push_client *c, const struct tw_push_re
 		curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &a.http);
 		*ret_again = may_repeat(code, a.http);
 		/* a refusal may arrive while the body is still being sent: the response counts */
-		st = code == CURLE_OK || (a.http >= 400 && a.answer.len)
-		             ? read_answer(&a, ret, err)
-		             : transport_failed(c, code, err);
+		if (code == CURLE_OK || (a.http >= 400 && a.answer.len))
+			st = read_answer(&a, ret, err);
+		else if (has_other_scheme(c, code))
+			st = tw_fail(err, TW_BAD_REQUEST,
+			        is_tls(c) ? "%s: the server uses plain HTTP: use http://"
+			                  : "%s: the server uses TLS: use https://",
+			        c->server);
+		else
+			st = transport_failed(c, code, err);
+		*ret_again = *ret_again && st != TW_BAD_REQUEST;
 		if (code != CURLE_OK && a.http >= 400 && a.http < 500 && a.answer.len)
 			*ret_again = false;
 	}

@@ -70,6 +70,20 @@ function handshake(s, options) {
 	});
 }
 
+test('push names the wrong one of http and https, without further attempts', async (t) => {
+	const { s } = await started(t);
+	const plain = await startServer(t);
+	const file = path.join(folder, 'a.bin');
+	fs.writeFileSync(file, sampleTrace());
+	const push = (server) => spawnSync(binary(), ['push', '--server', server, '--key', 'k', file], { encoding: 'utf8', timeout: 20000 });
+	for (const [server, words] of [[`https://127.0.0.1:${plain.port}`, 'the server uses plain HTTP: use http://'], [`http://127.0.0.1:${s.port}`, 'the server uses TLS: use https://']]) {
+		const { status, stderr } = push(server);
+		assert.ok(stderr.includes(`${server}: ${words}`), stderr);
+		assert.doesNotMatch(stderr, /retrying/);
+		assert.equal(status, 1);
+	}
+});
+
 test('it speaks TLS 1.2 and 1.3 with ciphers that keep secrets, and nothing older', async (t) => {
 	const { s } = await started(t);
 	assert.equal((await handshake(s, {})).version, 'TLSv1.3');
