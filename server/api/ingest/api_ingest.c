@@ -88,12 +88,42 @@ static enum tw_status begin_preflight(
 	        api->preflights, tw_api_project(u->req), &head, &p->preflight, err);
 }
 
-static enum tw_status end_preflight(struct part *p, struct tw_err *err)
+static bool is_coding(struct tw_str s, const char *name)
+{
+	return s.len == strlen(name) && strncasecmp(s.ptr, name, s.len) == 0;
+}
+
+/* Names the likely cause of a refusal. */
+static enum tw_status blame_encoding(
+        const struct upload *u, const struct part *p, enum tw_status st, struct tw_err *err)
+{
+	static const uint8_t gzip[] = {0x1f, 0x8b}, zstd[] = {0x28, 0xb5, 0x2f, 0xfd};
+	struct tw_str rest = tw_str_of(tw_req_header(u->req, "Content-Encoding"));
+	struct tw_str last = rest;
+	bool as_declared = true;
+
+	while (rest.len) /* the last one was applied last */
+		last = tw_str_trim(tw_str_split(&rest, ','));
+	if (is_coding(last, "gzip") || is_coding(last, "x-gzip"))
+		as_declared = p->head_len >= sizeof gzip && memcmp(p->head, gzip, sizeof gzip) == 0;
+	else if (is_coding(last, "zstd"))
+		as_declared = p->head_len >= sizeof zstd && memcmp(p->head, zstd, sizeof zstd) == 0;
+	if (u->form || as_declared)
+		return st;
+	return tw_fail_at(err, st, 0,
+	        "Content-Encoding is %.*s, but the body is not compressed with it and is not a "
+	        "trace",
+	        (int)last.len, last.ptr);
+}
+
+static enum tw_status end_preflight(struct upload *u, struct part *p, struct tw_err *err)
 {
 	const struct tw_format *found;
 	enum tw_status st = tw_preflight_end(p->preflight, &found, err);
 
 	p->preflight = NULL;
+	if (st == TW_UNSUPPORTED || st == TW_CORRUPT)
+		st = blame_encoding(u, p, st, err);
 	if (st == TW_OK && found && !tw_format_fits(found, p->name))
 		return tw_fail_at(err, TW_UNSUPPORTED, 0, "%s does not belong in part %s",
 		        found->title, p->name);
@@ -113,7 +143,7 @@ static enum tw_status part_write(
 	if (!p->is_checked && p->head_len == HEAD_BYTES)
 		st = begin_preflight(u, p, false, err);
 	else if (p->preflight && tw_preflight_is_done(p->preflight))
-		st = end_preflight(p, err);
+		st = end_preflight(u, p, err);
 	return st == TW_OK ? tw_blob_write(p->writer, data, n, err) : st;
 }
 
@@ -196,10 +226,8 @@ static enum tw_status check_encoding(const struct tw_req *r, struct tw_err *err)
 
 	while (rest.len) {
 		struct tw_str one = tw_str_trim(tw_str_split(&rest, ','));
-		bool known = (one.len == 4 && (strncasecmp(one.ptr, "zstd", 4) == 0 ||
-		                                      strncasecmp(one.ptr, "gzip", 4) == 0)) ||
-		             (one.len == 6 && strncasecmp(one.ptr, "x-gzip", 6) == 0) ||
-		             (one.len == 8 && strncasecmp(one.ptr, "identity", 8) == 0);
+		bool known = is_coding(one, "zstd") || is_coding(one, "gzip") ||
+		             is_coding(one, "x-gzip") || is_coding(one, "identity");
 
 		if (!known)
 			return tw_fail(err, TW_UNSUPPORTED,
@@ -354,7 +382,7 @@ static enum tw_status finish_parts(struct upload *u, struct tw_err *err)
 		if (u->parts[i].name)
 			st = part_finish(u, &u->parts[i], err);
 	for (size_t i = 0; i < N_PARTS && st == TW_OK; i++)
-		st = end_preflight(&u->parts[i], err);
+		st = end_preflight(u, &u->parts[i], err);
 	if (st == TW_OK)
 		st = read_meta_part(u, err);
 	return st == TW_OK ? tw_upload_meta_check_whole(&u->meta, err) : st;

@@ -172,6 +172,11 @@ test('uploads that are refused', async (t) => {
 		isRefused(await s.ask('POST', url + '?app=%ff', { key: s.ingest, body: sampleTrace() }), 400);
 		isRefused(await s.post(url, sampleTrace(), { headers: { 'Idempotency-Key': 'k'.repeat(256) } }), 400);
 		isRefused(await s.post(url, sampleTrace(), { headers: { 'Content-Encoding': 'br' } }), 415);
+		for (const [encoding, body] of [['gzip', Buffer.from('no trace')], ['zstd', zlib.gzipSync('no trace')], ['gzip, zstd', zlib.gzipSync('no trace')]]) {
+			const { json } = await s.post(url, body, { headers: { 'Content-Encoding': encoding } });
+			assert.equal(json.error.message, `Content-Encoding is ${encoding.split(' ').at(-1)}, but the body is not compressed with it and is not a trace`);
+		}
+		assert.doesNotMatch((await s.post(url, zlib.gzipSync('no trace'), { headers: { 'Content-Encoding': 'gzip' } })).json.error.message, /Content-Encoding/);
 	});
 	await t.test('forms that are wrong', async () => {
 		const send = (...parts) => {

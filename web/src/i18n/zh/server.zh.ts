@@ -14,6 +14,7 @@ export const refusals: Record<string, string> = {
 	'the catalogue or storage is busy': '目录库或存储繁忙',
 	'the disk is full': '磁盘已满',
 	'the work failed': '处理失败',
+	'Content-Encoding is {1}, but the body is not compressed with it and is not a trace': 'Content-Encoding 为 {1}，但请求体并未以此压缩，也不是 Trace',
 	'no such path': '没有这个路径',
 	'no such path; /api/reference lists the API': '没有这个路径；/api/reference 列出了全部 API',
 	'the data folder cannot be written ({1})': '无法写入数据目录（{1}）',
