@@ -260,6 +260,8 @@ static bool copy_facts(struct tw_export *x, const struct tw_export_facts *f)
 	}
 	to->started_ms = f->started_ms;
 	if (tw_trace_file_is_sanitized(x->file)) {
+		if (strcmp(to->title, to->trace_id) == 0)
+			to->title = "";
 		to->trace_id = to->device = to->url = "";
 		to->started_ms = 0;
 	}

@@ -115,9 +115,8 @@ const struct tw_thread_info *tw_trace_file_threads(const struct tw_trace_file *f
  * and snapshots). */
 int64_t tw_trace_file_duration_ns(const struct tw_trace_file *f);
 /* Removes what may identify a user or a server, for files that leave the team: from now on notes
- * have no texts (except the fixed words of states and samples), there are no counters, documents
- * and processes, and threads have the first word of their name.  The reader cannot be reused for
- * another trace. */
+ * have no texts (except the fixed words of states), there are no counters, documents and processes,
+ * and threads have the first word of their name.  The reader cannot be reused for another trace. */
 void tw_trace_file_sanitize(struct tw_trace_file *f);
 bool tw_trace_file_is_sanitized(const struct tw_trace_file *f);
 /* The name of a call in such a file: without the part that begins with a web address. */

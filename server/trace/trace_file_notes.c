@@ -126,7 +126,7 @@ static bool matches(const struct tw_note_query *q, const struct tw_note_row *n, 
 /* False: without its texts the note says nothing. */
 static bool sanitize(struct tw_note_row *n)
 {
-	if (n->kind != TW_NOTE_state && n->kind != TW_NOTE_sample)
+	if (n->kind != TW_NOTE_state)
 		n->text = TW_STR("");
 	n->detail = TW_STR("");
 	return n->kind != TW_NOTE_counter && n->kind != TW_NOTE_process;

@@ -93,7 +93,8 @@ static enum tw_status pull(void *arg, uint8_t *out, size_t cap, size_t *ret_n, s
 static enum tw_status run(struct options *w, const char *path, struct tw_err *err)
 {
 	const char *slash = strrchr(path, '/');
-	const struct tw_export_facts facts = {.title = slash ? slash + 1 : path};
+	const char *name = slash ? slash + 1 : path;
+	const struct tw_export_facts facts = {.title = w->sanitize ? "" : name};
 	struct tw_trace_file *f = NULL;
 	struct tw_export *x = NULL;
 	struct tw_local_names names;

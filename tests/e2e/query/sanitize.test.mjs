@@ -23,6 +23,7 @@ const TRACE = JSON.stringify({ traceEvents: [
 	{ ph: 'X', name: 'https://hidden.example', pid: 7, tid: 8, ts: 70, dur: 10 },
 	{ ph: 'X', name: 'org.work', pid: 9, tid: 9, ts: 70, dur: 10 },
 	{ ph: 'i', s: 't', name: 'hidden user signs in', ...at, ts: 20, args: { name: 'hidden' } },
+	{ ph: 'P', name: 'hidden sample', ...at, ts: 25 },
 	{ ph: 'C', name: 'hidden counter', ...at, ts: 30, args: { value: 5 } },
 	{ ph: 'b', cat: 'x', id: 1, name: 'hidden span', ...at, ts: 40 },
 	{ ph: 'e', cat: 'x', id: 1, name: 'hidden span', ...at, ts: 60 },
@@ -51,6 +52,14 @@ test('a file for people outside the team', async (t) => {
 		}
 		assert.doesNotMatch((await s.get(`/api/v1/merge?ids=${id}&sanitize=1`)).bytes.toString('latin1'), secret);
 	});
+	await t.test('nor does the title of a trace without app', async () => {
+		const unnamed = (await s.trace(TRACE.replace('com.acme"', '"'))).id;
+		for (const kind of KINDS) {
+			const { status, bytes, text } = await s.get(`/api/v1/traces/${unnamed}/export/${kind}?sanitize=1`);
+			assert.equal(status, 200, text);
+			assert.ok(!plain(bytes).includes(unnamed), kind);
+		}
+	});
 	await t.test('calls, their times and threads are retained', async () => {
 		const { methods, threads } = read.speedscope(await file('export/speedscope', '?sanitize=1'), 1);
 		assert.deepEqual([...methods].map(([name, m]) => [name, m.total]).sort(), [['(address)', 10_000], ['GET ', 50_000], ['com.acme.Main.start', 100_000], ['org.work', 10_000]]);
@@ -63,7 +72,7 @@ test('a file for people outside the team', async (t) => {
 			return JSON.parse(execFileSync('sqlite3', ['-json', db, "SELECT kind, thread_id, ts_ns, dur_ns, text FROM event WHERE kind NOT IN ('counter', 'process')"], { encoding: 'utf8' }));
 		};
 		const all = await events('');
-		assert.deepEqual(all.map((e) => e.kind).sort(), ['async', 'instant']);
+		assert.deepEqual(all.map((e) => e.kind).sort(), ['async', 'instant', 'sample']);
 		assert.deepEqual(await events('?sanitize=1'), all.map((e) => ({ ...e, text: '' })));
 	});
 	await t.test('later requests are complete', async () => {
@@ -78,7 +87,7 @@ test('a file for people outside the team', async (t) => {
 	});
 	await t.test('commands without a server', () => {
 		const dir = newFolder(t, 'tracewell-sanitize-');
-		const input = path.join(dir, 'in.json'), output = path.join(dir, 'out');
+		const input = path.join(dir, 'hidden.json'), output = path.join(dir, 'out');
 		fs.writeFileSync(input, TRACE);
 		for (const args of [['perfetto', input], ['export', input, '--to', 'chrome']]) {
 			tracewell(...args, '-o', output);
