@@ -15,7 +15,7 @@
 #include "server/catalogue/notify/hook.h"
 #include "server/notify/hook_mail.h"
 
-struct sending {
+struct transfer {
 	CURL *curl;
 	struct curl_slist *headers, *to;
 	struct tw_str unsent; /* the rest of a mail */
@@ -28,12 +28,12 @@ struct sending {
 	void *arg;
 };
 
-enum { UNDER_WAY_MAX = 16, STEP_MS = 250 };
+enum { ACTIVE_MAX = 16, STEP_MS = 250 };
 
 struct tw_sender {
 	CURLM *multi;
 	const struct tw_proxies *allowed;
-	struct sending *under_way[UNDER_WAY_MAX];
+	struct transfer *active[ACTIVE_MAX];
 	size_t n;
 };
 
@@ -59,11 +59,11 @@ enum tw_status tw_sender_new(
 	return TW_OK;
 }
 
-static void end(struct tw_sender *s, struct sending *one)
+static void end(struct tw_sender *s, struct transfer *one)
 {
 	for (size_t i = 0; i < s->n; i++)
-		if (s->under_way[i] == one)
-			s->under_way[i--] = s->under_way[--s->n];
+		if (s->active[i] == one)
+			s->active[i--] = s->active[--s->n];
 	if (one->curl) {
 		(void)curl_multi_remove_handle(s->multi, one->curl);
 		curl_easy_cleanup(one->curl);
@@ -78,7 +78,7 @@ struct tw_sender *tw_sender_free(struct tw_sender *s)
 	if (!s)
 		return NULL;
 	while (s->n)
-		end(s, s->under_way[0]);
+		end(s, s->active[0]);
 	(void)curl_multi_cleanup(s->multi);
 	tw_mem_free(s);
 	return NULL;
@@ -98,7 +98,7 @@ static bool text_of(const struct sockaddr *a, char out[INET6_ADDRSTRLEN])
 
 static curl_socket_t connect_to(void *arg, curlsocktype purpose, struct curl_sockaddr *to)
 {
-	struct sending *one = arg;
+	struct transfer *one = arg;
 	char address[INET6_ADDRSTRLEN];
 
 	if (purpose != CURLSOCKTYPE_IPCXN || !text_of(&to->addr, address))
@@ -115,17 +115,17 @@ static curl_socket_t connect_to(void *arg, curlsocktype purpose, struct curl_soc
 /* NOLINTNEXTLINE(readability-non-const-parameter) */
 static size_t on_response(char *p, size_t size, size_t n, void *arg)
 {
-	struct sending *one = arg;
+	struct transfer *one = arg;
 
 	one->received += size * n;
 	if (one->response)
 		return tw_buf_add(one->response, p, size * n) == TW_OK ? size * n : 0;
-	return one->received <= TW_SEND_ANSWER_BYTES ? size * n : 0;
+	return one->received <= TW_SEND_RESPONSE_BYTES ? size * n : 0;
 }
 
 static size_t on_read(char *out, size_t size, size_t n, void *arg)
 {
-	struct sending *one = arg;
+	struct transfer *one = arg;
 	const size_t most = size * n < one->unsent.len ? size * n : one->unsent.len;
 
 	if (most)
@@ -140,7 +140,7 @@ static size_t on_read(char *out, size_t size, size_t n, void *arg)
 /* NOLINTNEXTLINE(readability-non-const-parameter) */
 static size_t on_reply(char *p, size_t size, size_t n, void *arg)
 {
-	struct sending *one = arg;
+	struct transfer *one = arg;
 	const bool no = size * n > 3 && (p[0] == '4' || p[0] == '5');
 	const long wait = no                     ? TW_SEND_REFUSED_S
 	                  : one->unsent.len == 0 ? TW_SEND_BYE_S
@@ -152,16 +152,16 @@ static size_t on_reply(char *p, size_t size, size_t n, void *arg)
 
 /* --- begin --- */
 
-static enum tw_status begin(
-        struct tw_sender *s, void *arg, struct sending **ret, struct tw_err *err)
+/* NULL: out of memory. */
+static struct transfer *begin(const struct tw_sender *s, void *arg)
 {
-	struct sending *one = tw_mem_zalloc(1, sizeof *one);
+	struct transfer *one = tw_mem_zalloc(1, sizeof *one);
 
 	if (one)
 		one->curl = curl_easy_init();
 	if (!one || !one->curl) {
 		tw_mem_free(one);
-		return tw_oom(err);
+		return NULL;
 	}
 	one->arg = arg;
 	one->allowed = s->allowed;
@@ -177,16 +177,15 @@ static enum tw_status begin(
 	(void)curl_easy_setopt(one->curl, CURLOPT_OPENSOCKETDATA, one);
 	(void)curl_easy_setopt(one->curl, CURLOPT_WRITEFUNCTION, on_response);
 	(void)curl_easy_setopt(one->curl, CURLOPT_WRITEDATA, one);
-	*ret = one;
-	return TW_OK;
+	return one;
 }
 
 static enum tw_status start_transfer(
-        struct tw_sender *s, struct sending *one, bool complete, struct tw_err *err)
+        struct tw_sender *s, struct transfer *one, bool complete, struct tw_err *err)
 {
-	if (complete && s->n < UNDER_WAY_MAX &&
+	if (complete && s->n < ACTIVE_MAX &&
 	        curl_multi_add_handle(s->multi, one->curl) == CURLM_OK) {
-		s->under_way[s->n++] = one;
+		s->active[s->n++] = one;
 		return TW_OK;
 	}
 	end(s, one);
@@ -204,7 +203,7 @@ static bool add_line(struct curl_slist **io, const char *name, const char *value
 	return more != NULL;
 }
 
-static void by_http(struct sending *one, const char *url, struct tw_str body)
+static void set_http(struct transfer *one, const char *url, struct tw_str body)
 {
 	(void)curl_easy_setopt(one->curl, CURLOPT_URL, url);
 	(void)curl_easy_setopt(one->curl, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -221,37 +220,35 @@ static void by_http(struct sending *one, const char *url, struct tw_str body)
 enum tw_status tw_sender_post(
         struct tw_sender *s, const struct tw_hook_post *what, struct tw_err *err)
 {
-	struct sending *one = NULL;
+	struct transfer *one = begin(s, what->arg);
 	bool complete;
-	enum tw_status st = begin(s, what->arg, &one, err);
 
-	if (st != TW_OK || !one)
-		return st;
+	if (!one)
+		return tw_oom(err);
 	complete = add_line(&one->headers, "Content-Type: ", "application/json") &&
 	           add_line(&one->headers, "Tracewell-Event: ", what->event) &&
 	           add_line(&one->headers, "Tracewell-Event-Id: ", what->event_id) &&
 	           add_line(&one->headers, "Tracewell-Signature: ", what->signature) &&
 	           add_line(&one->headers, "Expect:", "");
-	by_http(one, what->url, what->body);
+	set_http(one, what->url, what->body);
 	return start_transfer(s, one, complete, err);
 }
 
 enum tw_status tw_sender_request(
         struct tw_sender *s, const struct tw_send_request *what, struct tw_err *err)
 {
-	struct sending *one = NULL;
+	struct transfer *one = begin(s, what->arg);
 	bool complete;
-	enum tw_status st = begin(s, what->arg, &one, err);
 
-	if (st != TW_OK || !one)
-		return st;
+	if (!one)
+		return tw_oom(err);
 	one->response = what->response;
 	complete = add_line(&one->headers, "Expect:", "") &&
 	           (what->body.len == 0 ||
 	                   add_line(&one->headers, "Content-Type: ", "application/json"));
 	for (size_t i = 0; complete && i < what->n_headers; i++)
 		complete = add_line(&one->headers, what->headers[i], "");
-	by_http(one, what->url, what->body);
+	set_http(one, what->url, what->body);
 	(void)curl_easy_setopt(one->curl, CURLOPT_CUSTOMREQUEST, what->method);
 	return start_transfer(s, one, complete, err);
 }
@@ -275,7 +272,7 @@ static void sign_in(CURL *curl, const struct tw_smtp *by)
 	        curl, CURLOPT_USE_SSL, secret ? (long)CURLUSESSL_ALL : (long)CURLUSESSL_TRY);
 }
 
-static void by_mail(struct sending *one, const struct tw_smtp *by)
+static void set_smtp(struct transfer *one, const struct tw_smtp *by)
 {
 	one->is_mail = true;
 	(void)curl_easy_setopt(one->curl, CURLOPT_URL, by->url);
@@ -289,12 +286,11 @@ static void by_mail(struct sending *one, const struct tw_smtp *by)
 
 enum tw_status tw_sender_greet(struct tw_sender *s, const struct tw_smtp *by, struct tw_err *err)
 {
-	struct sending *one = NULL;
-	enum tw_status st = begin(s, NULL, &one, err);
+	struct transfer *one = begin(s, NULL);
 
-	if (st != TW_OK || !one)
-		return st;
-	by_mail(one, by);
+	if (!one)
+		return tw_oom(err);
+	set_smtp(one, by);
 	(void)curl_easy_setopt(one->curl, CURLOPT_CUSTOMREQUEST, "NOOP");
 	(void)curl_easy_setopt(one->curl, CURLOPT_NOBODY, 1L);
 	return start_transfer(s, one, true, err);
@@ -303,13 +299,12 @@ enum tw_status tw_sender_greet(struct tw_sender *s, const struct tw_smtp *by, st
 enum tw_status tw_sender_mail(struct tw_sender *s, const struct tw_mail *what, struct tw_err *err)
 {
 	char from[300];
-	struct sending *one = NULL;
+	struct transfer *one = begin(s, what->arg);
 	bool complete;
-	enum tw_status st = begin(s, what->arg, &one, err);
 
-	if (st != TW_OK || !one)
-		return st;
-	by_mail(one, what->by);
+	if (!one)
+		return tw_oom(err);
+	set_smtp(one, what->by);
 	one->unsent = what->message;
 	complete = add_line(&one->to, what->to, "");
 	(void)snprintf(from, sizeof from, "<%s>", what->by->from);
@@ -323,7 +318,7 @@ enum tw_status tw_sender_mail(struct tw_sender *s, const struct tw_mail *what, s
 
 /* --- end --- */
 
-static void explain_no_response(const struct sending *one, CURLcode code, char *out, size_t cap)
+static void explain_no_response(const struct transfer *one, CURLcode code, char *out, size_t cap)
 {
 	double connected = 0;
 
@@ -359,7 +354,7 @@ static void explain_no_response(const struct sending *one, CURLcode code, char *
 		(void)snprintf(out, cap, "%s", curl_easy_strerror(code));
 }
 
-static void explain_status(const struct sending *one, long http, char *out, size_t cap)
+static void explain_status(const struct transfer *one, long http, char *out, size_t cap)
 {
 	if (one->is_mail)
 		(void)snprintf(out, cap, "the mail server returned %ld", http);
@@ -371,7 +366,7 @@ static void explain_status(const struct sending *one, long http, char *out, size
 		(void)snprintf(out, cap, "it returned %ld", http);
 }
 
-static bool is_success(const struct sending *one, CURLcode code, long http)
+static bool is_success(const struct transfer *one, CURLcode code, long http)
 {
 	if (one->is_mail)
 		return code == CURLE_OK;
@@ -379,7 +374,7 @@ static bool is_success(const struct sending *one, CURLcode code, long http)
 		return false;
 	/* the status is known; the rest of a long response is not needed */
 	return code == CURLE_OK || (code == CURLE_WRITE_ERROR && !one->response &&
-	                                   one->received > TW_SEND_ANSWER_BYTES);
+	                                   one->received > TW_SEND_RESPONSE_BYTES);
 }
 
 /* -1: absent, or not a number. */
@@ -410,10 +405,10 @@ static int64_t until_reset(CURL *curl)
 	return 0;
 }
 
-static void report(const struct sending *one, CURLcode code, struct tw_sent *ret)
+static void report(const struct transfer *one, CURLcode code, struct tw_sent *ret)
 {
 	const bool cut = code == CURLE_WRITE_ERROR &&
-	                 (one->response || one->received > TW_SEND_ANSWER_BYTES);
+	                 (one->response || one->received > TW_SEND_RESPONSE_BYTES);
 	curl_off_t after = 0;
 	const char *location = NULL;
 	long http = 0;
@@ -434,8 +429,7 @@ static void report(const struct sending *one, CURLcode code, struct tw_sent *ret
 		return;
 	/* a wrong password can be corrected */
 	ret->permanent = one->is_mail && http >= 500 && code != CURLE_LOGIN_DENIED;
-	if ((code == CURLE_OK || cut) ||
-	        (one->is_mail && http >= 400 && code != CURLE_LOGIN_DENIED))
+	if (code == CURLE_OK || cut || (one->is_mail && http >= 400 && code != CURLE_LOGIN_DENIED))
 		explain_status(one, http, ret->error, sizeof ret->error);
 	else
 		explain_no_response(one, code, ret->error, sizeof ret->error);
@@ -445,7 +439,7 @@ static bool collect_ended(struct tw_sender *s, struct tw_sent *ret)
 {
 	int left;
 	const CURLMsg *m = curl_multi_info_read(s->multi, &left);
-	struct sending *one = NULL;
+	struct transfer *one = NULL;
 
 	while (m && m->msg != CURLMSG_DONE)
 		m = curl_multi_info_read(s->multi, &left);

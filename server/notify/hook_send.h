@@ -23,7 +23,7 @@ enum {
 	TW_SEND_REFUSED_S = 5, /* timeout of a mail server's next reply after a refusal */
 	/* the same after its last one, as the result does not depend on its reply to QUIT */
 	TW_SEND_BYE_S = 1,
-	TW_SEND_ANSWER_BYTES = 64 << 10,
+	TW_SEND_RESPONSE_BYTES = 64 << 10,
 	TW_SEND_ERROR_BYTES = 200,
 	TW_SEND_URL_BYTES = 2048
 };
