@@ -136,6 +136,13 @@ struct making {
 	bool partial;
 };
 
+struct part {
+	const char *key;
+	enum tw_status (*fn)(struct making *, const struct part *, struct tw_err *);
+	const char *none;         /* JSON if it has none */
+	enum tw_hook_event event; /* of put_regressions */
+};
+
 static enum tw_status put(struct making *m, const char *key, json_t *part, struct tw_err *err)
 {
 	return json_object_set_new(m->out, key, part) == 0 ? TW_OK : tw_oom(err);
@@ -153,8 +160,9 @@ static bool is_muted(const struct tw_regression *r)
 	return r->muted_until_ms > tw_unix_ms();
 }
 
-/* Lists a regression under the event with which it entered its current state during the period. */
-static bool belongs_here(struct making *m, const struct tw_regression *r, enum tw_hook_event event)
+/* Whether to list a regression under this event: once, and under the one with which it entered its
+ * current state during the period. */
+static bool take_listed(struct making *m, const struct tw_regression *r, enum tw_hook_event event)
 {
 	if ((event == TW_HOOK_FIXED) != (r->status == TW_REGRESS_FIXED) ||
 	        json_object_get(m->listed, r->id))
@@ -165,15 +173,15 @@ static bool belongs_here(struct making *m, const struct tw_regression *r, enum t
 	return true;
 }
 
-static enum tw_status put_happened(
-        struct making *m, const char *key, enum tw_hook_event event, struct tw_err *err)
+/* Regressions with the part's event in the period. */
+static enum tw_status put_regressions(struct making *m, const struct part *of, struct tw_err *err)
 {
 	const char *const *ids = NULL;
 	json_t *list = json_array();
 	json_int_t total = 0;
 	size_t n = 0;
 	enum tw_status st = tw_catalogue_digest_regressions(
-	        m->c, m->of->project_id, m->of->period, (int)event, m->a, &ids, &n, err);
+	        m->c, m->of->project_id, m->of->period, (int)of->event, m->a, &ids, &n, err);
 
 	for (size_t i = 0; st == TW_OK && i < n; i++) {
 		struct tw_regression r;
@@ -186,18 +194,18 @@ static enum tw_status put_happened(
 			st = TW_OK;
 			continue;
 		}
-		m->n_items += st == TW_OK && event != TW_HOOK_FIXED;
-		if (st == TW_OK && belongs_here(m, &r, event) && total++ < LIST_MAX)
+		m->n_items += st == TW_OK && of->event != TW_HOOK_FIXED;
+		if (st == TW_OK && take_listed(m, &r, of->event) && total++ < LIST_MAX)
 			(void)json_array_append_new(list, tw_row_json(&tw_regression_fields, &r));
 	}
 	if (st == TW_OK)
-		return put(m, key, json_pack("{s:I, s:o}", "total", total, "list", list), err);
+		return put(m, of->key, json_pack("{s:I, s:o}", "total", total, "list", list), err);
 	json_decref(list);
 	return st;
 }
 
 /* Open regressions older than the period. */
-static enum tw_status put_open(struct making *m, struct tw_err *err)
+static enum tw_status put_open(struct making *m, const struct part *of, struct tw_err *err)
 {
 	const struct tw_regression_query q = {"", "", "", "", "",
 	        1U << TW_REGRESS_OPEN | 1U << TW_REGRESS_RETURNED, tw_unix_ms()};
@@ -215,7 +223,7 @@ static enum tw_status put_open(struct making *m, struct tw_err *err)
 		if (rows[i].first_ms < m->of->period.since_ms && total++ < LIST_MAX)
 			(void)json_array_append_new(
 			        list, tw_row_json(&tw_regression_fields, &rows[i]));
-	return put(m, "open", json_pack("{s:I, s:o}", "total", total, "list", list), err);
+	return put(m, of->key, json_pack("{s:I, s:o}", "total", total, "list", list), err);
 }
 
 /* --- scenarios and methods --- */
@@ -314,7 +322,7 @@ static enum tw_status put_scenario(struct making *m, json_t *list, const struct 
 /* Sorts by falling number of traces. */
 TW_ORDER_BY(by_traces, struct tw_fleet_group, TW_FALLING(traces), TW_RISING(key))
 
-static enum tw_status put_scenarios(struct making *m, struct tw_err *err)
+static enum tw_status put_scenarios(struct making *m, const struct part *of, struct tw_err *err)
 {
 	const struct days days = days_of(m->of->period);
 	struct lengths now, then = {NULL, 0};
@@ -329,7 +337,7 @@ static enum tw_status put_scenarios(struct making *m, struct tw_err *err)
 		st = put_scenario(m, list, &now.groups[i],
 		        TW_LOOKUP(then.groups, then.n, key, now.groups[i].key), err);
 	if (st == TW_OK)
-		return put(m, "scenarios", list, err);
+		return put(m, of->key, list, err);
 	json_decref(list);
 	return st;
 }
@@ -370,7 +378,7 @@ static struct tw_fleet_method *take_slowest(struct tw_fleet_method *list, size_t
 	return best;
 }
 
-static enum tw_status put_methods(struct making *m, struct tw_err *err)
+static enum tw_status put_methods(struct making *m, const struct part *of, struct tw_err *err)
 {
 	struct tw_rollup all = {.arena = m->a, .metrics = 1U << TW_ROLLUP_SELF};
 	struct tw_fleet_method *list = NULL, *one;
@@ -400,14 +408,14 @@ static enum tw_status put_methods(struct making *m, struct tw_err *err)
 		one->rank = 0;
 	}
 	if (st == TW_OK)
-		return put(m, "methods", out, err);
+		return put(m, of->key, out, err);
 	json_decref(out);
 	return st;
 }
 
 /* --- ANRs, ingest --- */
 
-static enum tw_status put_anrs(struct making *m, struct tw_err *err)
+static enum tw_status put_anrs(struct making *m, const struct part *of, struct tw_err *err)
 {
 	struct tw_digest_anr *rows = NULL;
 	json_t *list;
@@ -424,12 +432,12 @@ static enum tw_status put_anrs(struct making *m, struct tw_err *err)
 		                      rows[i].name, "title", rows[i].title, "verdict",
 		                      rows[i].verdict, "count", (json_int_t)rows[i].count));
 	m->n_items += n ? (size_t)rows[0].total : 0;
-	return put(m, "anrs",
+	return put(m, of->key,
 	        json_pack("{s:I, s:o}", "total", n ? (json_int_t)rows[0].total : 0, "list", list),
 	        err);
 }
 
-static enum tw_status put_ingest(struct making *m, struct tw_err *err)
+static enum tw_status put_ingest(struct making *m, const struct part *of, struct tw_err *err)
 {
 	struct tw_digest_ingest in;
 	enum tw_status st =
@@ -437,32 +445,11 @@ static enum tw_status put_ingest(struct making *m, struct tw_err *err)
 
 	if (st != TW_OK)
 		return st;
-	return put(m, "ingest",
+	return put(m, of->key,
 	        json_pack("{s:I, s:I, s:I}", "accepted", (json_int_t)in.accepted, "failed",
 	                (json_int_t)in.failed, "expired", (json_int_t)in.expired),
 	        err);
 }
-
-static enum tw_status put_found(struct making *m, struct tw_err *err)
-{
-	return put_happened(m, "found", TW_HOOK_FOUND, err);
-}
-
-static enum tw_status put_returned(struct making *m, struct tw_err *err)
-{
-	return put_happened(m, "returned", TW_HOOK_RETURNED, err);
-}
-
-static enum tw_status put_fixed(struct making *m, struct tw_err *err)
-{
-	return put_happened(m, "fixed", TW_HOOK_FIXED, err);
-}
-
-struct part {
-	const char *key;
-	enum tw_status (*fn)(struct making *, struct tw_err *);
-	const char *none; /* JSON if it has none */
-};
 
 /* A part that exceeds its limits is left out and marked: the rest is useful, and a retry would fail
  * too. */
@@ -473,7 +460,7 @@ static enum tw_status put_some(struct making *m, const struct part *of, struct t
 	tw_arena_reset(m->a);
 	st = late(m, err);
 	if (st == TW_OK)
-		st = of->fn(m, err);
+		st = of->fn(m, of, err);
 	if (st != TW_TOO_LARGE && st != TW_NOMEM && st != TW_DEADLINE)
 		return st;
 	m->partial = true;
@@ -483,11 +470,16 @@ static enum tw_status put_some(struct making *m, const struct part *of, struct t
 static enum tw_status put_all(struct making *m, struct tw_err *err)
 {
 	static const char some[] = "{\"total\": 0, \"list\": []}";
-	static const struct part parts[] = {{"returned", put_returned, some},
-	        {"found", put_found, some}, {"fixed", put_fixed, some}, {"open", put_open, some},
+	static const struct part parts[] = {
+	        {"returned", put_regressions, some, TW_HOOK_RETURNED},
+	        {"found", put_regressions, some, TW_HOOK_FOUND},
+	        {"fixed", put_regressions, some, TW_HOOK_FIXED},
+	        {"open", put_open, some},
 	        {"anrs", put_anrs, some},
 	        {"ingest", put_ingest, "{\"accepted\": 0, \"failed\": 0, \"expired\": 0}"},
-	        {"scenarios", put_scenarios, "[]"}, {"methods", put_methods, "[]"}};
+	        {"scenarios", put_scenarios, "[]"},
+	        {"methods", put_methods, "[]"},
+	};
 	enum tw_status st = put_days(m, err);
 
 	for (size_t i = 0; st == TW_OK && i < sizeof parts / sizeof *parts; i++)
