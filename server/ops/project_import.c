@@ -57,6 +57,13 @@ static enum tw_status broken(struct tw_err *err, const char *why)
 	        "the archive cannot be imported: %.100s; nothing was changed", why);
 }
 
+/* By errno. */
+static enum tw_status cannot_unpack(struct tw_err *err)
+{
+	return tw_fail_errno(
+	        err, errno == ENOSPC ? TW_FULL : TW_IO, "the archive cannot be unpacked");
+}
+
 static void spool_path(const struct import *im, const char *name, char out[PATH_BYTES])
 {
 	char file[160];
@@ -84,8 +91,8 @@ static bool is_decoded(const char *s)
 
 static enum member member_of(struct import *im, struct tw_str name)
 {
-	static const char *const whole[] = {
-	        "tracewell-project.json", "catalogue.db", NULL, NULL, "end"};
+	static const char *const files[] = {
+	        [MANIFEST] = "tracewell-project.json", [CATALOGUE] = "catalogue.db", [END] = "end"};
 	char text[NAME_BYTES];
 	const char *slash;
 
@@ -93,7 +100,7 @@ static enum member member_of(struct import *im, struct tw_str name)
 	slash = strchr(text, '/');
 	(void)snprintf(im->name, sizeof im->name, "%.95s", slash ? slash + 1 : text);
 	for (int i = 0; i <= END; i++)
-		if (whole[i] && strcmp(text, whole[i]) == 0)
+		if (files[i] && strcmp(text, files[i]) == 0)
 			return (enum member)i;
 	if (strncmp(text, "blobs/", 6) == 0 && is_hex(im->name))
 		return BLOB;
@@ -106,10 +113,9 @@ static enum tw_status open_spool(struct import *im, struct tw_err *err)
 
 	spool_path(im, im->name, path);
 	im->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (im->fd < 0)
-		return broken(err, errno == EEXIST ? "it contains a file twice"
-		                                   : "there is not enough space to unpack it");
-	return TW_OK;
+	if (im->fd >= 0)
+		return TW_OK;
+	return errno == EEXIST ? broken(err, "it contains a file twice") : cannot_unpack(err);
 }
 
 static enum tw_status begin_member(
@@ -135,9 +141,7 @@ static enum tw_status write_spool(struct import *im, const uint8_t *p, size_t n,
 
 	if (st != TW_OK)
 		return st;
-	return tw_write_all(im->fd, p, n) ? TW_OK
-	                                  : tw_fail_errno(err, errno == ENOSPC ? TW_FULL : TW_IO,
-	                                            "the archive cannot be unpacked");
+	return tw_write_all(im->fd, p, n) ? TW_OK : cannot_unpack(err);
 }
 
 static enum tw_status member_data(void *arg, const uint8_t *p, size_t n, struct tw_err *err)
@@ -174,9 +178,7 @@ static enum tw_status end_blob(struct import *im, struct tw_err *err)
 
 static enum tw_status end_spool(struct import *im, struct tw_err *err)
 {
-	enum tw_status st = fsync(im->fd) == 0
-	                            ? TW_OK
-	                            : tw_fail_errno(err, TW_IO, "the archive cannot be unpacked");
+	enum tw_status st = fsync(im->fd) == 0 ? TW_OK : cannot_unpack(err);
 
 	(void)close(im->fd);
 	im->fd = -1;
@@ -451,7 +453,7 @@ enum tw_status tw_project_import(struct tw_catalogue *c, struct tw_blobs *b, con
         struct tw_err *err)
 {
 	struct import im = {.blobs = b, .fd = -1, .watch = watch};
-	struct manifest manifest_of_archive = {0};
+	struct manifest manifest = {0};
 	char catalogue[PATH_BYTES];
 	enum tw_status st;
 
@@ -460,14 +462,14 @@ enum tw_status tw_project_import(struct tw_catalogue *c, struct tw_blobs *b, con
 	spool_path(&im, "catalogue.db", catalogue);
 	st = read_archive(&im, path, err);
 	if (st == TW_OK)
-		st = read_manifest(&im, &manifest_of_archive, err);
+		st = read_manifest(&im, &manifest, err);
 	if (st == TW_OK)
-		st = open_catalogue(&im, catalogue, manifest_of_archive.catalogue, err);
+		st = open_catalogue(&im, catalogue, manifest.catalogue, err);
 	if (st == TW_OK)
 		st = check_files(&im, err);
 	if (st == TW_OK)
-		st = import_rows(&im, c, catalogue, manifest_of_archive.name,
-		        name ? name : manifest_of_archive.name, ret, err);
+		st = import_rows(
+		        &im, c, catalogue, manifest.name, name ? name : manifest.name, ret, err);
 	if (st == TW_OK)
 		st = check_stored(&im, catalogue, err);
 	im.copy = tw_catalogue_close(im.copy);
