@@ -448,7 +448,7 @@ static int64_t waited_of(struct tw_str reason)
 
 	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
 		size_t at = tw_anr_find(reason, prefixes[i]);
-		struct tw_str rest = tw_anr_from(reason, at);
+		struct tw_str rest = tw_str_from(reason, at);
 		uint64_t ms, part;
 
 		if (!tw_anr_eat(&rest, prefixes[i]) || !tw_anr_eat_number(&rest, &ms) ||

@@ -54,7 +54,7 @@ static bool eat_brief(struct tw_str *s)
 		return false;
 	if (memchr(s->ptr, '(', end) && s->ptr[end - 1] != ')')
 		return false;
-	*s = tw_anr_from(*s, end + 2);
+	*s = tw_str_from(*s, end + 2);
 	return true;
 }
 
@@ -74,7 +74,7 @@ static bool eat_thread_time(struct tw_str *s)
 	end = tw_anr_find(rest, ":");
 	if (end < 2 || end == rest.len || !is_level(rest.ptr[0]) || rest.ptr[1] != ' ')
 		return false;
-	*s = tw_anr_from(rest, end + 1);
+	*s = tw_str_from(rest, end + 1);
 	(void)tw_anr_eat(s, " ");
 	return true;
 }
@@ -146,7 +146,7 @@ static enum tw_anr_kind parse_head(struct tw_anr_line *l, struct tw_str name, st
 static enum tw_anr_kind parse_thread(struct tw_anr_line *l, struct tw_str s)
 {
 	size_t quote = tw_anr_find_last(s, "\"");
-	struct tw_str rest = tw_anr_from(s, quote == s.len ? quote : quote + 1);
+	struct tw_str rest = tw_str_from(s, quote == s.len ? quote : quote + 1);
 
 	if (quote == 0 || rest.len == 0 || rest.ptr[0] != ' ')
 		return TW_ANR_OTHER;
@@ -160,11 +160,11 @@ static enum tw_anr_kind parse_end_of_name(struct tw_anr_line *l, struct tw_str s
 	size_t quote = tw_anr_find_last(s, "\"");
 
 	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-		struct tw_str rest = tw_anr_from(s, quote);
+		struct tw_str rest = tw_str_from(s, quote);
 
 		if (tw_anr_eat(&rest, suffixes[i]))
 			return parse_head(
-			        l, (struct tw_str){s.ptr, quote}, tw_anr_from(s, quote + 1));
+			        l, (struct tw_str){s.ptr, quote}, tw_str_from(s, quote + 1));
 	}
 	return TW_ANR_OTHER;
 }
@@ -180,7 +180,7 @@ static enum tw_anr_kind parse_named_thread(struct tw_anr_line *l, struct tw_str 
 		return TW_ANR_OTHER;
 	(void)tw_anr_number_after(s, "systid=", &l->sys_tid);
 	l->name = (struct tw_str){s.ptr, open};
-	l->text = tw_anr_from(head, open + 2);
+	l->text = tw_str_from(head, open + 2);
 	l->attached = true;
 	return TW_ANR_THREAD;
 }
@@ -188,7 +188,7 @@ static enum tw_anr_kind parse_named_thread(struct tw_anr_line *l, struct tw_str 
 static enum tw_anr_kind parse_times(struct tw_anr_line *l, struct tw_str s)
 {
 	size_t at = tw_anr_find(s, "schedstat=(");
-	struct tw_str rest = tw_anr_from(s, at == s.len ? at : at + 11);
+	struct tw_str rest = tw_str_from(s, at == s.len ? at : at + 11);
 
 	if (tw_anr_eat(&s, "state=") && s.len)
 		l->text = (struct tw_str){s.ptr, 1};
@@ -204,11 +204,11 @@ static enum tw_anr_kind parse_times(struct tw_anr_line *l, struct tw_str s)
 
 static enum tw_anr_kind parse_attribute(struct tw_anr_line *l, struct tw_str s)
 {
-	struct tw_str rest = tw_anr_skip_blanks(tw_anr_from(s, 1));
+	struct tw_str rest = tw_anr_skip_blanks(tw_str_from(s, 1));
 	size_t nice = tw_anr_find(rest, " nice=");
 
 	if (tw_anr_number_after(rest, "sysTid=", &l->sys_tid)) {
-		struct tw_str value = tw_anr_from(rest, nice == rest.len ? nice : nice + 6);
+		struct tw_str value = tw_str_from(rest, nice == rest.len ? nice : nice + 6);
 
 		(void)tw_anr_eat_signed(&value, &l->nice);
 		return TW_ANR_IDS;
@@ -226,11 +226,11 @@ static bool split_frame(struct tw_anr_line *l, struct tw_str s)
 	size_t open = tw_anr_find(s, "(");
 	struct tw_str name = {s.ptr, open};
 	size_t slash = tw_anr_find_last(name, "/");
-	struct tw_str where = tw_anr_from(s, open == s.len ? open : open + 1);
+	struct tw_str where = tw_str_from(s, open == s.len ? open : open + 1);
 	size_t close = tw_anr_find_last(where, ")");
 
 	if (slash < name.len)
-		name = tw_anr_from(name, slash + 1);
+		name = tw_str_from(name, slash + 1);
 	l->name = tw_str_trim(name);
 	if (l->name.len && l->name.ptr[l->name.len - 1] == '!')
 		l->name.len--; /* Android 5 to 7 mark calls without a state change this way */
@@ -261,7 +261,7 @@ static struct tw_str base_name(struct tw_str path)
 
 	while (n && path.ptr[n - 1] != '/' && path.ptr[n - 1] != '!')
 		n--;
-	return tw_str_trim(tw_anr_from(path, n));
+	return tw_str_trim(tw_str_from(path, n));
 }
 
 /* Parses the part after "#": 00 pc 12  PATH (deleted) (offset 12) (FUNCTION+4) (BuildId: ab) */
@@ -278,15 +278,15 @@ static enum tw_anr_kind parse_native(struct tw_anr_line *l, struct tw_str s)
 	s = tw_anr_skip_blanks(s);
 	at = tw_anr_find(s, " (");
 	l->text = base_name((struct tw_str){s.ptr, at});
-	tail = tw_anr_from(s, at);
+	tail = tw_str_from(s, at);
 	at = tw_anr_find_last(tail, " (BuildId: ");
-	id = tw_anr_from(tail, at);
+	id = tw_str_from(tail, at);
 	if (tw_anr_eat(&id, " (BuildId: "))
 		l->build_id = (struct tw_str){id.ptr, tw_anr_find(id, ")")};
 	tail.len = at;
 	(void)tw_anr_eat(&tail, " (deleted)");
 	if (tw_anr_find(tail, " (offset ") == 0)
-		tail = tw_anr_from(tail, tw_anr_find(tail, ")"));
+		tail = tw_str_from(tail, tw_anr_find(tail, ")"));
 	(void)tw_anr_eat(&tail, ")");
 	if (tw_anr_eat(&tail, " (")) {
 		tail.len = tw_anr_find_last(tail, ")");
@@ -313,7 +313,7 @@ static const struct {
 static enum tw_anr_kind parse_object(struct tw_anr_line *l, struct tw_str s)
 {
 	size_t held = tw_anr_find_last(s, " held by t");
-	struct tw_str holder = tw_anr_from(s, held);
+	struct tw_str holder = tw_str_from(s, held);
 	bool address;
 
 	s.len = held;
@@ -361,7 +361,7 @@ static enum tw_anr_kind parse_dashes(struct tw_anr_line *l, struct tw_str s)
 		return TW_ANR_OTHER;
 	at = tw_anr_find(s, " at ");
 	if (at < s.len && kind != TW_ANR_DUMPING) {
-		s = tw_anr_from(s, at + 4);
+		s = tw_str_from(s, at + 4);
 		(void)tw_anr_eat_date(&s, &l->at_ns);
 	}
 	return kind;
@@ -374,11 +374,11 @@ static enum tw_anr_kind parse_cause(struct tw_anr_line *l, struct tw_str s)
 
 	if (at == s.len)
 		return TW_ANR_CAUSE;
-	s = tw_anr_from(s, at + 9);
+	s = tw_str_from(s, at + 9);
 	state = tw_anr_find_last(s, " (state = ");
 	l->name = (struct tw_str){s.ptr, state};
 	if (state < s.len) {
-		s = tw_anr_from(s, state + 10);
+		s = tw_str_from(s, state + 10);
 		l->text = (struct tw_str){s.ptr, tw_anr_find_last(s, ")")};
 	}
 	return TW_ANR_CAUSE;
@@ -419,7 +419,7 @@ static enum tw_anr_kind parse_exception(struct tw_anr_line *l, struct tw_str s)
 	                                 tw_anr_find(name, "ANR") == name.len))
 		return TW_ANR_OTHER;
 	l->name = name;
-	l->text = tw_anr_from(s, at == s.len ? at : at + 2);
+	l->text = tw_str_from(s, at == s.len ? at : at + 2);
 	l->number = speaks_of_anr(s);
 	return TW_ANR_EXCEPTION;
 }

@@ -8,7 +8,7 @@ bool tw_anr_eat(struct tw_str *s, const char *literal)
 
 	if (s->len < n || memcmp(s->ptr, literal, n) != 0)
 		return false;
-	*s = tw_anr_from(*s, n);
+	*s = tw_str_from(*s, n);
 	return true;
 }
 
@@ -35,7 +35,7 @@ static bool eat_digits(struct tw_str *s, unsigned base, uint64_t *ret)
 	}
 	if (n == 0)
 		return false;
-	*s = tw_anr_from(*s, n);
+	*s = tw_str_from(*s, n);
 	*ret = v;
 	return true;
 }
@@ -76,7 +76,7 @@ struct tw_str tw_anr_take_word(struct tw_str *s)
 
 	while (n < rest.len && rest.ptr[n] != ' ' && rest.ptr[n] != '\t')
 		n++;
-	*s = tw_anr_from(rest, n);
+	*s = tw_str_from(rest, n);
 	return (struct tw_str){rest.ptr, n};
 }
 
@@ -88,7 +88,7 @@ static bool eat_part(struct tw_str *s, unsigned digits, const char *suffix, unsi
 
 	if (part.len < digits || !tw_str_u64(part, 9999, &v))
 		return false;
-	*s = tw_anr_from(*s, digits);
+	*s = tw_str_from(*s, digits);
 	*ret = (unsigned)v;
 	return tw_anr_eat(s, suffix);
 }
@@ -111,7 +111,7 @@ static int64_t eat_fraction(struct tw_str *s)
 
 	if (!tw_anr_eat(&rest, ".") && !tw_anr_eat(&rest, ","))
 		return 0;
-	for (; rest.len && digit_of(rest.ptr[0]) < 10; rest = tw_anr_from(rest, 1)) {
+	for (; rest.len && digit_of(rest.ptr[0]) < 10; rest = tw_str_from(rest, 1)) {
 		ns += unit * digit_of(rest.ptr[0]);
 		unit /= 10;
 	}
@@ -153,13 +153,8 @@ bool tw_anr_eat_date(struct tw_str *s, int64_t *ret_ns)
 struct tw_str tw_anr_skip_blanks(struct tw_str s)
 {
 	while (s.len && (s.ptr[0] == ' ' || s.ptr[0] == '\t'))
-		s = tw_anr_from(s, 1);
+		s = tw_str_from(s, 1);
 	return s;
-}
-
-struct tw_str tw_anr_from(struct tw_str s, size_t at)
-{
-	return tw_str_from(s, at);
 }
 
 size_t tw_anr_find(struct tw_str s, const char *literal)
@@ -179,6 +174,6 @@ bool tw_anr_number_after(struct tw_str s, const char *key, uint64_t *ret)
 
 	if (at == s.len)
 		return false;
-	rest = tw_anr_from(s, at + strlen(key));
+	rest = tw_str_from(s, at + strlen(key));
 	return tw_anr_eat_number(&rest, ret);
 }

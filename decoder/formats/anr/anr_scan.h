@@ -21,7 +21,6 @@ struct tw_str tw_anr_take_word(struct tw_str *s); /* up to the next blank; also 
 bool tw_anr_eat_date(struct tw_str *s, int64_t *ret_ns);
 
 struct tw_str tw_anr_skip_blanks(struct tw_str s);
-struct tw_str tw_anr_from(struct tw_str s, size_t at); /* without its first `at` bytes */
 /* Offset of the first or last `literal` in s; s.len if absent. */
 size_t tw_anr_find(struct tw_str s, const char *literal);
 size_t tw_anr_find_last(struct tw_str s, const char *literal);

@@ -37,7 +37,7 @@ static bool begins(struct tw_str name, const char *const *list, size_t n)
 static bool is_native_method(struct tw_str name)
 {
 	size_t dot = tw_anr_find_last(name, ".");
-	struct tw_str method = tw_anr_from(name, dot == name.len ? dot : dot + 1);
+	struct tw_str method = tw_str_from(name, dot == name.len ? dot : dot + 1);
 
 	return tw_anr_eat(&method, "native") && method.len && method.ptr[0] >= 'A' &&
 	       method.ptr[0] <= 'Z';
