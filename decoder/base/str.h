@@ -72,6 +72,12 @@ static inline bool tw_str_starts(struct tw_str s, struct tw_str prefix)
 	       (prefix.len == 0 || memcmp(s.ptr, prefix.ptr, prefix.len) == 0);
 }
 
+static inline bool tw_str_ends(struct tw_str s, struct tw_str suffix)
+{
+	return s.len >= suffix.len &&
+	       (suffix.len == 0 || memcmp(s.ptr + s.len - suffix.len, suffix.ptr, suffix.len) == 0);
+}
+
 /* The value of a digit of base64 in either alphabet; -1: it is not one. */
 static inline int tw_base64_digit(char c)
 {

@@ -471,11 +471,6 @@ size_t tw_retrace_select_one(struct tw_retraced *f, size_t n, bool *ret_one)
 
 /* --- files --- */
 
-static bool ends_with(struct tw_str s, struct tw_str end)
-{
-	return s.len > end.len && memcmp(s.ptr + s.len - end.len, end.ptr, end.len) == 0;
-}
-
 struct tw_retrace_file tw_retrace_file(const struct tw_retraced *f, struct tw_str seen)
 {
 	size_t dot = tw_str_find_last(f->class_name, TW_STR("."));
@@ -483,7 +478,7 @@ struct tw_retrace_file tw_retrace_file(const struct tw_retraced *f, struct tw_st
 	        dot < f->class_name.len ? tw_str_from(f->class_name, dot + 1) : f->class_name;
 	struct tw_str simple = rest;
 	struct tw_str outer = tw_str_split(&rest, '$');
-	bool kotlin = f->kotlin || ends_with(seen, TW_STR(".kt"));
+	bool kotlin = f->kotlin || tw_str_ends(seen, TW_STR(".kt"));
 
 	if (tw_str_eq(seen, TW_STR("Native Method")) || tw_str_eq(seen, TW_STR("Native method")))
 		return (struct tw_retrace_file){seen, TW_STR("")};
@@ -491,7 +486,7 @@ struct tw_retrace_file tw_retrace_file(const struct tw_retraced *f, struct tw_st
 		return (struct tw_retrace_file){f->source, TW_STR("")};
 	if (outer.len == 0)
 		outer = simple;
-	if (ends_with(outer, TW_STR("Kt")) &&
+	if (outer.len > 2 && tw_str_ends(outer, TW_STR("Kt")) &&
 	        (kotlin || tw_str_find(seen, TW_STR(".")) == seen.len))
 		return (struct tw_retrace_file){{outer.ptr, outer.len - 2}, TW_STR(".kt")};
 	return (struct tw_retrace_file){outer, kotlin ? TW_STR(".kt") : TW_STR(".java")};

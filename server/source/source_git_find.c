@@ -25,9 +25,7 @@ struct seek {
 
 static bool ends_with(const char *s, const char *end)
 {
-	size_t n = strlen(s), m = strlen(end);
-
-	return n >= m && strcmp(s + n - m, end) == 0;
+	return tw_str_ends(tw_str_of(s), tw_str_of(end));
 }
 
 static bool is_kotlin(const char *path)

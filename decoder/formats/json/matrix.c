@@ -146,7 +146,6 @@ static void position_call(
 
 	if (begin > LATEST_NS)
 		dur = 0;
-
 	if (parent && dur > parent->end_ns - begin) {
 		dur = parent->end_ns - begin;
 		capped = true;
@@ -227,7 +226,7 @@ static bool frame_of(struct tw_str line, char buf[TW_FRAME_NAME_BYTES], struct t
 	line = tw_str_trim(line);
 	if (line.len && line.ptr[0] == '#')
 		return native_frame_of(line, ret);
-	if (line.len > 3 && memcmp(line.ptr, "at ", 3) == 0)
+	if (tw_str_starts(line, TW_STR("at ")))
 		line = tw_str_from(line, 3);
 	*ret = tw_str_trim(tw_str_split(&line, '('));
 	if (ret->len == 0 || line.len == 0 || !memchr(ret->ptr, '.', ret->len))
@@ -275,14 +274,9 @@ static enum tw_status read_thread_stack(
 
 /* --- issues --- */
 
-static bool begins_with(struct tw_str s, const char *begin)
-{
-	return s.len >= strlen(begin) && memcmp(s.ptr, begin, strlen(begin)) == 0;
-}
-
 static enum tw_note_kind kind_of(struct tw_str detail)
 {
-	return tw_str_eq(detail, TW_STR("ANR")) || begins_with(detail, "SIGNAL_ANR")
+	return tw_str_eq(detail, TW_STR("ANR")) || tw_str_starts(detail, TW_STR("SIGNAL_ANR"))
 	               ? TW_NOTE_anr
 	               : TW_NOTE_message;
 }
@@ -400,8 +394,11 @@ static enum tw_status read_numbers(struct matrix *s, json_t *issue, struct tw_er
 	const char *key;
 	json_t *v;
 
-	json_object_foreach(issue, key, v) if (st == TW_OK && json_is_object(v)) st =
-	        note_numbers(s, v, key, at_ns, err);
+	json_object_foreach(issue, key, v)
+	{
+		if (st == TW_OK && json_is_object(v))
+			st = note_numbers(s, v, key, at_ns, err);
+	}
 	s->end_ns = at_ns;
 	return st;
 }
@@ -413,7 +410,7 @@ static enum tw_status read_issue(struct matrix *s, json_t *issue, struct tw_err 
 	if (tw_str_eq(tag, TW_STR("Trace_EvilMethod")) || json_object_get(issue, "stack") ||
 	        json_object_get(issue, "threadStack"))
 		return read_evil_method(s, issue, err);
-	if (begins_with(tag, "Trace_"))
+	if (tw_str_starts(tag, TW_STR("Trace_")))
 		return read_numbers(s, issue, err);
 	repair(s, TW_REPAIR_record_malformed);
 	return TW_OK;

@@ -414,8 +414,11 @@ static enum tw_status note_rest(struct sentry *s, const json_t *root, struct tw_
 
 	for (size_t i = 0; st == TW_OK && i < json_array_size(transactions); i++)
 		st = note_transaction(s, json_array_get(transactions, i), err);
-	json_object_foreach(measurements, name, m) if (st == TW_OK) st =
-	        note_measurement(s, name, m, err);
+	json_object_foreach(measurements, name, m)
+	{
+		if (st == TW_OK)
+			st = note_measurement(s, name, m, err);
+	}
 	return st;
 }
 

@@ -172,16 +172,6 @@ static enum tw_status read_bytes(struct profilo *s, const struct tw_line *line, 
 
 /* --- standard entries --- */
 
-static bool ends_with(struct tw_str s, struct tw_str end)
-{
-	return s.len > end.len && memcmp(s.ptr + s.len - end.len, end.ptr, end.len) == 0;
-}
-
-static bool begins_with(struct tw_str s, struct tw_str begin)
-{
-	return s.len >= begin.len && memcmp(s.ptr, begin.ptr, begin.len) == 0;
-}
-
 static const char *counter_name(int64_t id)
 {
 	static const struct {
@@ -262,13 +252,13 @@ static bool is_marker(struct tw_str type, struct tw_str *ret_what, bool *ret_beg
 	} ends[] = {{"_PUSH", true}, {"_START", true}, {"_POP", false}, {"_END", false},
 	        {"_FAILED", false}};
 
-	if (begins_with(type, TW_STR("TRACE_")) || begins_with(type, TW_STR("QPL_")) ||
-	        begins_with(type, TW_STR("STKERR_")))
+	if (tw_str_starts(type, TW_STR("TRACE_")) || tw_str_starts(type, TW_STR("QPL_")) ||
+	        tw_str_starts(type, TW_STR("STKERR_")))
 		return false;
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
 		struct tw_str end = tw_str_of(ends[i].end);
 
-		if (!ends_with(type, end))
+		if (!tw_str_ends(type, end))
 			continue;
 		*ret_what = (struct tw_str){type.ptr, type.len - end.len};
 		*ret_begins = ends[i].begins;
@@ -341,13 +331,13 @@ static enum tw_status emit(
 		        err);
 	if (is_marker(type, &what, &begins))
 		return emit_marker(s, what, begins, ts_ns, offset, err);
-	if (ends_with(type, TW_STR("_FRAME_NAME")))
+	if (tw_str_ends(type, TW_STR("_FRAME_NAME")))
 		remember(s, id, REF_FRAME, (uint64_t)s->now[5]);
 	else if (tw_str_eq(type, TW_STR("TRACE_THREAD_NAME")))
 		remember(s, id, REF_THREAD, 0);
 	else if (tw_str_eq(type, TW_STR("PROCESS_LIST")))
 		remember(s, id, REF_PROCESS, 0);
-	else if (begins_with(type, TW_STR("STKERR_")))
+	else if (tw_str_starts(type, TW_STR("STKERR_")))
 		repair(s, TW_REPAIR_sample_failed, offset);
 	else if (!is_silent(type))
 		return emit_instant(s, type, ts_ns, offset, err);
@@ -415,7 +405,7 @@ static enum tw_status read_entry(struct profilo *s, const struct tw_line *line, 
 	int64_t ts_ns;
 	int64_t number;
 
-	if (begins_with(type, TW_STR("STRING_")) && tw_str_i64(id, &number))
+	if (tw_str_starts(type, TW_STR("STRING_")) && tw_str_i64(id, &number))
 		return read_bytes(s, line, number, type, rest, err);
 	if (type.len == 0 || !read_numbers(s, id, rest)) {
 		repair(s, TW_REPAIR_line_malformed, line->offset);
