@@ -1,9 +1,9 @@
 /*
- * hash.h - hashes of numbers and strings from the input, for hash tables.
+ * hash.h - hashes of numbers and strings.
  *
  * The sender of an input chooses its keys.  With a constant hash it could make a million keys
- * collide, so the hash is salted at random (limits.h).  Output must not depend on the order of
- * entries in such a table.
+ * collide, so hash tables of keys from the input use a hash with a random salt (limits.h).  Output
+ * must not depend on the order of entries in such a table.
  */
 #ifndef TW_HASH_H
 #define TW_HASH_H
@@ -48,6 +48,26 @@ static inline uint64_t tw_hash_str(struct tw_str s, uint64_t salt)
 	if (s.len)
 		memcpy(&word, s.ptr, s.len);
 	return tw_hash_fold(h ^ word, odd);
+}
+
+/* FNV-1a, continued from h: the same in every process and version.  For values that are stored or
+ * shown, and for small tables of keys that no sender chooses. */
+#define TW_FNV64_BASIS UINT64_C(0xCBF29CE484222325)
+static inline uint64_t tw_fnv64(uint64_t h, struct tw_str s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		h = (h ^ (unsigned char)s.ptr[i]) * UINT64_C(0x100000001B3);
+	return h;
+}
+
+/* Likewise in 32 bits, from the beginning. */
+static inline uint32_t tw_fnv32(struct tw_str s)
+{
+	uint32_t h = 2166136261U;
+
+	for (size_t i = 0; i < s.len; i++)
+		h = (h ^ (unsigned char)s.ptr[i]) * 16777619U;
+	return h;
 }
 
 #endif

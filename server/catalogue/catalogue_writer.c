@@ -10,6 +10,7 @@
  * subject, a job, its trace, its build, rollups.  PostgreSQL ends one of two that do; who can run
  * the transaction again does so (tw_cat_again).
  */
+#include "decoder/base/hash.h"
 #include "server/base/clock.h"
 #include "server/catalogue/catalogue_internal.h"
 
@@ -186,15 +187,12 @@ enum tw_status tw_cat_begin_one(struct tw_catalogue *c, struct tw_db **ret, stru
 	return tw_cat_begin_as(c, tw_cat_is_sqlite(c) ? "BEGIN IMMEDIATE" : NULL, ret, err);
 }
 
-/* FNV-1a: the same at all servers. */
+/* The same at all servers. */
 int64_t tw_cat_lock_number(enum tw_cat_subject of, const char *id)
 {
-	uint64_t h = UINT64_C(14695981039346656037) ^ (uint64_t)of;
+	struct tw_str with_end = {id, strlen(id) + 1};
 
-	do
-		h = (h ^ (unsigned char)*id) * UINT64_C(1099511628211);
-	while (*id++);
-	return (int64_t)h;
+	return (int64_t)tw_fnv64(TW_FNV64_BASIS ^ (uint64_t)of, with_end);
 }
 
 #define LOCK_SUBJECT                                                                               \

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "decoder/base/hash.h"
 #include "server/export/export_format.h"
 
 enum { ROW = 18, TOP = 48, HUES = 8, TEXT_MAX_BYTES = 400 };
@@ -184,10 +185,8 @@ static void put_tip(struct tw_export *x, const struct tw_flame_node *n, struct t
 
 static unsigned hue_of(struct tw_str name)
 {
-	uint32_t h = 2166136261u;
+	uint32_t h = tw_fnv32(name);
 
-	for (size_t i = 0; i < name.len; i++)
-		h = (h ^ (unsigned char)name.ptr[i]) * 16777619u;
 	return (h ^ h >> 15) % HUES;
 }
 

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "decoder/base/hash.h"
 #include "decoder/base/order.h"
 #include "decoder/base/sum.h"
 
@@ -27,11 +28,7 @@ static uint64_t mixed(uint64_t x)
 
 static uint64_t hash_of(struct tw_str s)
 {
-	uint64_t h = UINT64_C(0xCBF29CE484222325);
-
-	for (size_t i = 0; i < s.len; i++)
-		h = (h ^ (uint8_t)s.ptr[i]) * UINT64_C(0x100000001B3);
-	return mixed(h);
+	return mixed(tw_fnv64(TW_FNV64_BASIS, s));
 }
 
 uint64_t tw_distinct_hash(const char *text)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "decoder/base/arena.h"
+#include "decoder/base/hash.h"
 #include "decoder/base/order.h"
 #include "server/base/file/disk.h"
 #include "server/base/file/io.h"
@@ -57,11 +58,7 @@ struct tw_cache {
 
 static size_t slot_of(const char *name)
 {
-	uint32_t h = 2166136261U;
-
-	for (; *name; name++)
-		h = (h ^ (unsigned char)*name) * 16777619U;
-	return h & (SLOTS - 1);
+	return tw_fnv32(tw_str_of(name)) & (SLOTS - 1);
 }
 
 static struct entry *find(struct tw_cache *c, const char *name)

@@ -8,10 +8,8 @@
 
 static uint64_t hash_of(const struct tw_note_keys *t, const struct tw_note_key *k)
 {
-	uint64_t h = (uint64_t)k->kind << 32 | k->thread_id;
+	uint64_t h = tw_fnv64((uint64_t)k->kind << 32 | k->thread_id, k->text);
 
-	for (size_t i = 0; i < k->text.len; i++)
-		h = (h ^ (unsigned char)k->text.ptr[i]) * 0x100000001B3u;
 	return tw_hash_id(h, (uintptr_t)t->a);
 }
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "decoder/base/hash.h"
 #include "decoder/formats/anr/anr_markup.h"
 #include "decoder/formats/anr/anr_scan.h"
 
@@ -367,8 +368,7 @@ static uint64_t add_locks(const struct classifier *j, uint64_t h)
 		if (lock >= 0)
 			type = tw_anr_str(
 			        j->m, j->m->locks[j->threads[0].lock + (uint32_t)lock].type);
-		for (size_t k = 0; k < type.len; k++)
-			h = (h ^ (unsigned char)type.ptr[k]) * 0x100000001B3u;
+		h = tw_fnv64(h, type);
 	}
 	return h;
 }

@@ -2,6 +2,7 @@
  * anr_stack.c - analyses one stack of an ANR report: the owners of its frames, the thread's
  * activity, and a hash independent of lines and addresses.
  */
+#include "decoder/base/hash.h"
 #include "decoder/formats/anr/anr_classify.h"
 #include "decoder/formats/anr/anr_scan.h"
 
@@ -313,11 +314,6 @@ enum tw_anr_end tw_anr_doing(
 
 /* --- clusters --- */
 
-static uint64_t add_byte(uint64_t h, char c)
-{
-	return (h ^ (unsigned char)c) * 0x100000001B3u;
-}
-
 /* Hashes names numbered by compilers ("lambda$onCreate$0", "Main$2", "$$Lambda$14",
  * "$r8$lambda$HASH", "libx.so+0x12") without the part that changes from build to build. */
 static uint64_t add_name(uint64_t h, struct tw_str name)
@@ -334,15 +330,15 @@ static uint64_t add_name(uint64_t h, struct tw_str name)
 		if (c == '$' || c == '.')
 			numbered = c == '$';
 		if (!(numbered && c >= '0' && c <= '9'))
-			h = add_byte(h, c);
+			h = tw_fnv64(h, (struct tw_str){&c, 1});
 	}
-	return add_byte(h, '\n');
+	return tw_fnv64(h, TW_STR("\n"));
 }
 
 uint64_t tw_anr_stack_hash(const struct tw_anr *m, const struct tw_anr_thread *t)
 {
 	uint32_t app = tw_anr_app_frame(m, t);
-	uint64_t h = 0xCBF29CE484222325u;
+	uint64_t h = TW_FNV64_BASIS;
 	unsigned n = 0;
 
 	for (uint32_t i = t->frame; i < t->frame + t->n_frames && n < HASHED_FRAMES; i++) {

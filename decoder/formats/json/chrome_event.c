@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "decoder/base/hash.h"
 #include "decoder/base/list.h"
 #include "decoder/base/order.h"
 #include "decoder/formats/detail.h"
@@ -50,9 +51,7 @@ static struct tw_str word(const struct event *e, enum tw_chrome_field which)
 
 static uint64_t hash(uint64_t h, struct tw_str s)
 {
-	for (size_t i = 0; i < s.len; i++)
-		h = (h ^ (unsigned char)s.ptr[i]) * 0x100000001B3u;
-	return (h ^ 0xFF) * 0x100000001B3u; /* so that the end of a string matters */
+	return tw_fnv64(tw_fnv64(h, s), TW_STR("\xFF")); /* so that the end of a string matters */
 }
 
 /* Microseconds, with a fraction. */

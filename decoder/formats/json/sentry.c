@@ -22,6 +22,7 @@
  */
 #include <string.h>
 
+#include "decoder/base/hash.h"
 #include "decoder/formats/format.h"
 #include "decoder/formats/json/json_stacks.h"
 #include "decoder/formats/label.h"
@@ -119,14 +120,9 @@ static uint32_t frame_sym(struct sentry *s, const json_t *frame)
 /* Thread ids are numbers, possibly in strings; other words are hashed. */
 static uint64_t tid_of_word(struct tw_str word)
 {
-	uint64_t h = 2166136261u;
 	uint64_t tid;
 
-	if (tw_str_u64(word, UINT32_MAX, &tid))
-		return tid;
-	for (size_t i = 0; i < word.len; i++)
-		h = (uint32_t)((h ^ (unsigned char)word.ptr[i]) * 16777619u);
-	return h;
+	return tw_str_u64(word, UINT32_MAX, &tid) ? tid : tw_fnv32(word);
 }
 
 static uint64_t tid_of(const json_t *v)

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "decoder/base/hash.h"
 #include "decoder/base/native_frame.h"
 #include "decoder/formats/label.h"
 
@@ -48,11 +49,7 @@ void tw_sums_frame(struct tw_sums *s, uint32_t sym)
 
 static uint64_t id_of_name(struct tw_str name)
 {
-	uint32_t h = 2166136261u;
-
-	for (size_t i = 0; i < name.len; i++)
-		h = (h ^ (unsigned char)name.ptr[i]) * 16777619u;
-	return h & INT32_MAX;
+	return tw_fnv32(name) & INT32_MAX;
 }
 
 static uint32_t track_of(struct tw_sums *s, struct tw_sum *x)

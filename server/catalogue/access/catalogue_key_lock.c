@@ -9,6 +9,7 @@
  * Threads that arrive while a statement runs share the next one, and while locks are held, others
  * are about to arrive: a statement waits for them for GATHER_MS, a fraction of a store's response.
  */
+#include "decoder/base/hash.h"
 #include "server/catalogue/catalogue.h"
 #include "server/catalogue/catalogue_internal.h"
 
@@ -33,20 +34,13 @@ struct tw_cat_lock_request {
 	struct tw_cat_lock_request *next;
 };
 
-static uint64_t hash(uint64_t h, const char *text)
-{
-	for (; *text; text++)
-		h = (h ^ (unsigned char)*text) * UINT64_C(1099511628211);
-	return h;
-}
-
 /* The lock's identity must be the same for all servers, whatever address they use. */
 static enum tw_status open_locker(struct tw_catalogue *c, struct tw_err *err)
 {
 	char identity[IDENTITY_BYTES] = "";
 	enum tw_status st = tw_catalogue_identity(c, identity, sizeof identity, err);
 
-	c->locker.seed = hash(UINT64_C(14695981039346656037), identity);
+	c->locker.seed = tw_fnv64(TW_FNV64_BASIS, tw_str_of(identity));
 	return st == TW_OK ? tw_cat_reader_new(c, &c->locker.db, err) : st;
 }
 
@@ -74,7 +68,7 @@ static enum tw_status act(
 		at_action += (size_t)snprintf(actions + at_action, sizeof actions - at_action,
 		        "%d%c", (int)of[i]->action, end);
 		at_key += (size_t)snprintf(keys + at_key, sizeof keys - at_key, "%lld%c",
-		        (long long)hash(c->locker.seed, of[i]->name), end);
+		        (long long)tw_fnv64(c->locker.seed, tw_str_of(of[i]->name)), end);
 	}
 	st = tw_cat_query(&q, c->locker.db, err, ACT, "tt", actions, keys);
 	while (tw_cat_row(&q)) {

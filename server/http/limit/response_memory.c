@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "decoder/base/hash.h"
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/base/metric.h"
@@ -65,11 +66,7 @@ struct tw_response_memory *tw_response_memory_free(struct tw_response_memory *m)
 
 static struct tw_holder **bucket_of(struct tw_response_memory *m, const char *key)
 {
-	uint32_t hash = 2166136261u;
-
-	for (; *key; key++)
-		hash = (hash ^ (unsigned char)*key) * 16777619u;
-	return &m->buckets[hash % BUCKETS];
+	return &m->buckets[tw_fnv32(tw_str_of(key)) % BUCKETS];
 }
 
 static struct tw_holder *enter(struct tw_response_memory *m, const char *key)
