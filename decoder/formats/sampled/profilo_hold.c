@@ -72,7 +72,7 @@ struct tw_profilo_hold *tw_profilo_hold_new(
 static enum tw_status thread_of(struct tw_profilo_hold *h, uint32_t tid, uint64_t offset,
         struct thread **ret, struct tw_err *err)
 {
-	uint32_t at = tid * 0x9E3779B1u & (h->n_thread_slots - 1);
+	uint32_t at = (uint32_t)tw_hash_id(tid, h->limits.hash_salt) & (h->n_thread_slots - 1);
 	struct thread *t;
 
 	for (; h->thread_slots[at]; at = (at + 1) & (h->n_thread_slots - 1)) {

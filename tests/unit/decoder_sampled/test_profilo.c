@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/fixtures/event_log.h"
 #include "tests/unit/unit.h"
@@ -405,6 +406,34 @@ static void test_limits(void **state)
 	event_log_done(&log);
 }
 
+static clock_t cpu_of_threads(int64_t stride)
+{
+	enum { THREADS = 4000, ENTRIES = 100000 };
+	struct maker m;
+	struct event_log log;
+	clock_t from;
+
+	start(&m, HEAD);
+	for (int64_t i = 1; i <= THREADS + ENTRIES; i++)
+		entry(&m, i % 2 ? "MARK_PUSH" : "MARK_POP", i, i,
+		        stride * (i / 2 < THREADS ? i / 2 : THREADS), 1);
+	from = clock();
+	event_log_run(&log, m.b.data, m.b.len, 0, NULL);
+	from = clock() - from;
+	assert_int_equal(log.status, TW_OK);
+	assert_int_equal(log.counts[TW_REPAIR_thread_limit], 0);
+	event_log_done(&log);
+	tw_buf_done(&m.b);
+	return from;
+}
+
+/* Thread ids whose low bits are equal share a slot of a table without a salt. */
+static void test_threads_that_meet(void **state)
+{
+	(void)state;
+	assert_true(cpu_of_threads(1 << 13) < 5 * cpu_of_threads(1));
+}
+
 static void test_no_memory(void **state)
 {
 	struct maker m;
@@ -437,6 +466,7 @@ static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_threads_that_meet),
         cmocka_unit_test(test_no_memory),
 };
 
