@@ -19,13 +19,15 @@
  * rest is read.  Kept: markers, samples, counters, thread and process names, and any other entry as
  * an instant.  Dropped: priorities, annotations, properties of markers.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "decoder/formats/format.h"
 #include "decoder/formats/lines.h"
 #include "decoder/formats/sampled/profilo_hold.h"
 
-enum { LINE_MAX_BYTES = 64 << 10, RECENT = 1 << 13 /* power of two */, VERSION = 3, FIELDS = 6 };
+enum { LINE_MAX_BYTES = 64 << 10, RECENT = 1 << 13 /* power of two */, VERSION = 3 };
+enum field { ID, TIMESTAMP, TID, CALL_ID, MATCH_ID, EXTRA, FIELDS };
 
 #define MAX_TIME_NS ((int64_t)1 << 61)
 
@@ -46,7 +48,7 @@ struct profilo {
 	unsigned precision;
 	uint32_t pid;
 	uint64_t entries;
-	int64_t now[FIELDS]; /* id, timestamp, tid, callid, matchid, extra of the last one */
+	int64_t now[FIELDS]; /* of the last standard entry */
 	int64_t first_time, last_ns;
 	struct recent recent[RECENT];
 };
@@ -203,27 +205,19 @@ static enum tw_status emit_counter(
 	struct tw_note note = {.kind = TW_NOTE_counter,
 	        .ts_ns = ts_ns,
 	        .dur_ns = -1,
-	        .value = s->now[5],
+	        .value = s->now[EXTRA],
 	        .offset = offset};
-	const char *name = counter_name(s->now[3]);
-	char other[32] = "counter_";
-	size_t len = strlen(other);
+	const char *name = counter_name(s->now[CALL_ID]);
+	char other[32];
 
 	if (!name) {
-		uint32_t id = (uint32_t)s->now[3];
-		char digits[12];
-		size_t n = 0;
-
-		do
-			digits[n++] = (char)('0' + id % 10);
-		while (id /= 10);
-		while (n)
-			other[len++] = digits[--n];
+		(void)snprintf(other, sizeof other, "counter_%u", (unsigned)s->now[CALL_ID]);
 		name = other;
 	}
 	note.text = tw_str_of(name);
-	if (is_of_thread(s->now[3])) {
-		note.track = s->sink->ops->track(s->sink, s->pid, (uint32_t)s->now[2], TW_TID_FULL);
+	if (is_of_thread(s->now[CALL_ID])) {
+		note.track =
+		        s->sink->ops->track(s->sink, s->pid, (uint32_t)s->now[TID], TW_TID_FULL);
 		if (note.track == 0)
 			return TW_OK;
 	}
@@ -234,7 +228,7 @@ static enum tw_status emit_instant(
         struct profilo *s, struct tw_str type, int64_t ts_ns, uint64_t offset, struct tw_err *err)
 {
 	const struct tw_note note = {.kind = TW_NOTE_instant,
-	        .track = s->sink->ops->track(s->sink, s->pid, (uint32_t)s->now[2], TW_TID_FULL),
+	        .track = s->sink->ops->track(s->sink, s->pid, (uint32_t)s->now[TID], TW_TID_FULL),
 	        .ts_ns = ts_ns,
 	        .dur_ns = -1,
 	        .offset = offset,
@@ -286,13 +280,13 @@ static enum tw_status emit_marker(struct profilo *s, struct tw_str what, bool be
         uint64_t offset, struct tw_err *err)
 {
 	const struct tw_profilo_marker marker = {
-	        (uint32_t)s->now[2], ts_ns, offset, kind_of(what), what};
+	        (uint32_t)s->now[TID], ts_ns, offset, kind_of(what), what};
 	uint32_t number;
 	enum tw_status st = begins ? tw_profilo_hold_begin(s->hold, &marker, &number, err)
 	                           : tw_profilo_hold_end(s->hold, &marker, &number, err);
 
 	if (st == TW_OK && number != TW_PROFILO_NO_MARKER)
-		remember(s, s->now[0], REF_MARK, number);
+		remember(s, s->now[ID], REF_MARK, number);
 	return st;
 }
 
@@ -316,7 +310,7 @@ static bool is_silent(struct tw_str type)
 static enum tw_status emit(
         struct profilo *s, struct tw_str type, int64_t ts_ns, uint64_t offset, struct tw_err *err)
 {
-	int64_t id = s->now[0];
+	int64_t id = s->now[ID];
 	struct tw_str what;
 	bool begins;
 
@@ -326,13 +320,13 @@ static enum tw_status emit(
 		return emit_counter(s, ts_ns, offset, err);
 	if (is_frame(type))
 		return tw_profilo_hold_frame(s->hold,
-		        &(struct tw_profilo_frame){
-		                s->pid, (uint32_t)s->now[2], ts_ns, (uint64_t)s->now[5], offset},
+		        &(struct tw_profilo_frame){s->pid, (uint32_t)s->now[TID], ts_ns,
+		                (uint64_t)s->now[EXTRA], offset},
 		        err);
 	if (is_marker(type, &what, &begins))
 		return emit_marker(s, what, begins, ts_ns, offset, err);
 	if (tw_str_ends(type, TW_STR("_FRAME_NAME")))
-		remember(s, id, REF_FRAME, (uint64_t)s->now[5]);
+		remember(s, id, REF_FRAME, (uint64_t)s->now[EXTRA]);
 	else if (tw_str_eq(type, TW_STR("TRACE_THREAD_NAME")))
 		remember(s, id, REF_THREAD, 0);
 	else if (tw_str_eq(type, TW_STR("PROCESS_LIST")))
@@ -353,8 +347,8 @@ static bool time_of(struct profilo *s, uint64_t offset, int64_t *ret)
 	for (unsigned i = s->precision; i < 9; i++)
 		unit *= 10;
 	if (!s->started)
-		s->first_time = s->now[1];
-	if (__builtin_sub_overflow(s->now[1], s->first_time, &ns) ||
+		s->first_time = s->now[TIMESTAMP];
+	if (__builtin_sub_overflow(s->now[TIMESTAMP], s->first_time, &ns) ||
 	        __builtin_mul_overflow(ns, unit, &ns) || ns > MAX_TIME_NS)
 		return false;
 	if (ns < 0) {
@@ -382,7 +376,7 @@ static bool read_numbers(struct profilo *s, struct tw_str id, struct tw_str rest
 {
 	int64_t by[FIELDS];
 
-	if (!tw_str_i64(id, &by[0]))
+	if (!tw_str_i64(id, &by[ID]))
 		return false;
 	for (unsigned i = 1; i < FIELDS; i++)
 		if (rest.len == 0 || !tw_str_i64(tw_str_split(&rest, '|'), &by[i]))
@@ -392,7 +386,7 @@ static bool read_numbers(struct profilo *s, struct tw_str id, struct tw_str rest
 	for (unsigned i = 0; i < FIELDS; i++) {
 		uint64_t sum = (uint64_t)s->now[i] + (uint64_t)by[i];
 
-		s->now[i] = i == 1 || i == 5 ? (int64_t)sum : (int32_t)(uint32_t)sum;
+		s->now[i] = i == TIMESTAMP || i == EXTRA ? (int64_t)sum : (int32_t)(uint32_t)sum;
 	}
 	return true;
 }
