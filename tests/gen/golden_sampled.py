@@ -706,6 +706,9 @@ def otlp():
     p.profile(p.type('samples', 'count'), [(stack, [1 + i % 2], [], worker) for i, stack in enumerate(walk(72, 20))],
               (p.type('cpu', 'milliseconds'), 10))
     write('otlp', 'periods', p.end(dictionary_first=True))
+    p = Otlp()
+    p.profile(p.type('wall', 'nanoseconds'), [([0, 1], [], [zero], main), ([0], [50], [], main), ([0], [], [zero + 30000000], main)])
+    write('otlp', 'some_times', p.end())
 
 
 def blockcanary():

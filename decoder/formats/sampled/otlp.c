@@ -7,16 +7,16 @@
  *   profile {1 sample_type, 2 samples, 5 period_type, 6 period}
  *   sample {1 stack, 2 attributes, 4 values, 5 timestamps}      stack {1 locations}
  *   location {1 mapping, 2 address, 3 lines {1 function}}        function {1 name}
- *   type {1 type, 2 unit}    attribute {1 key, 2 value {1 text, 3 number}}    mapping {1 start,
- *   2 limit, 3 offset, 4 file, 5 attributes}
+ *   type {1 type, 2 unit}    attribute {1 key, 2 value {1 text, 3 number}}
+ *   mapping {1 start, 2 limit, 3 offset, 4 file, 5 attributes}
  *
  * References are indexes into the dictionary, which may come last, so the message is kept and read
  * at its end.  A recording may hold profiles of several types; those of the first one's type are
- * read.  If samples have timestamps they are stacks at those times, otherwise sums without times
- * (samples.h).  A count of samples with a period of time is that much time.  "thread.id",
- * "thread.name" of a sample and "process.pid" of its resource separate threads;
- * "process.executable.build_id.gnu" of a mapping is its build id.  Stacks as ranges
- * of locations, before stacks had a table, are refused.  Learned from
+ * read.  If samples have timestamps they are stacks at those times, and a sample without one is
+ * counted as lost; otherwise they are sums without times (samples.h).  A count of samples with a
+ * period of time is that much time.  "thread.id", "thread.name" of a sample and "process.pid" of
+ * its resource separate threads; "process.executable.build_id.gnu" of a mapping is its build id.
+ * Stacks as ranges of locations, before stacks had a table, are refused.  Learned from
  * open-telemetry/opentelemetry-proto.
  */
 #include <string.h>
@@ -373,9 +373,9 @@ static enum tw_status take_sample(struct otlp *s, struct tw_pb m, struct tw_err 
 	x.sum.offset = (uint64_t)(m.at - s->input.data);
 	if (tw_sums_status(&s->sums, x.sum.offset, err) != TW_OK)
 		return TW_TOO_LARGE;
-	if (s->timed)
+	if (s->timed && x.times.end - x.times.at >= 8)
 		return add_times(s, &x, err);
-	if (!x.has_value || x.value < 0 ||
+	if (s->timed || !x.has_value || x.value < 0 ||
 	        __builtin_mul_overflow(x.value, s->scale ? s->scale : 1, &x.sum.value)) {
 		s->sink->ops->repair(s->sink, TW_REPAIR_record_malformed, x.sum.offset, 1);
 		return TW_OK;
