@@ -163,6 +163,15 @@ static bool seconds(const json_t *v, double *ret)
 	return *ret >= 0 && *ret < 1e11;
 }
 
+/* Seconds since 1970. */
+static bool timestamp(const json_t *o, double *ret)
+{
+	if (!seconds(json_object_get(o, "timestamp_ms"), ret))
+		return seconds(json_object_get(o, "timestamp"), ret);
+	*ret /= 1000;
+	return true;
+}
+
 /* Time of a sample or a measurement.  Seconds since 1970 are relative to s->zero_s. */
 static bool time_of(const struct sentry *s, const json_t *o, int64_t *ret_ns)
 {
@@ -171,9 +180,7 @@ static bool time_of(const struct sentry *s, const json_t *o, int64_t *ret_ns)
 	if (tw_json_i64(json_object_get(o, "elapsed_since_start_ns"), ret_ns) ||
 	        tw_json_i64(json_object_get(o, "relative_timestamp_ns"), ret_ns))
 		return *ret_ns >= 0;
-	if (seconds(json_object_get(o, "timestamp_ms"), &at))
-		at /= 1000;
-	else if (!seconds(json_object_get(o, "timestamp"), &at))
+	if (!timestamp(o, &at))
 		return false;
 	at = (at - s->zero_s) * 1e9 + 0.5;
 	*ret_ns = at < 0 || at > 1e18 ? -1 : (int64_t)at;
@@ -185,12 +192,9 @@ static void find_zero(struct sentry *s, const json_t *samples)
 	bool found = false;
 
 	for (size_t i = 0; !s->has_zero && i < json_array_size(samples); i++) {
-		const json_t *o = json_array_get(samples, i);
 		double at;
 
-		if (seconds(json_object_get(o, "timestamp_ms"), &at))
-			at /= 1000;
-		else if (!seconds(json_object_get(o, "timestamp"), &at))
+		if (!timestamp(json_array_get(samples, i), &at))
 			continue;
 		if (!found || at < s->zero_s)
 			s->zero_s = at;
