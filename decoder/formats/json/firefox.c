@@ -13,9 +13,8 @@
  * the text, or of the thread for its own.  Samples of weightType "tracing-ms" last as long as their
  * weight; others until the next one, at most a few intervals (stacks.h).  Times are milliseconds.
  * Markers are events of their thread, without their data.  Counters, categories and addresses are
- * left out.  A raw Gecko profile, whose tables are
- * rows, has to be opened and saved by the Firefox Profiler first.  Learned from
- * firefox-devtools/profiler, docs-developer.
+ * left out.  A raw Gecko profile, whose tables are rows, has to be opened and saved by the Firefox
+ * Profiler first.  Learned from firefox-devtools/profiler, docs-developer.
  */
 #include <string.h>
 

@@ -8,15 +8,16 @@
  *   low half of the size.  Bodies are those of linux/perf_event.h.
  *   features follow the data, as offset and size in the order of their bits: 129 keys and values of
  *   the recording, each ended by NUL; 128 and 132 files with symbols, the second as protobuf
- *     1 path, 2 kind, 3 lowest address, 4 symbol {1 address, 2 length, 3 name}, 6 and 7 {1 offset
- * of the lowest address}; 134 maps from before the recording, as records; 2 build ids, as records:
- *   i32 pid, 24 bytes: up to 20 of an id and their number, path
+ *     1 path, 2 kind, 3 lowest address, 4 symbol {1 address, 2 length, 3 name},
+ *     6 and 7 {1 offset of the lowest address}
+ *   134 maps from before the recording, as records
+ *   2 build ids, as records: i32 pid, 24 bytes: up to 20 of an id and their number, path
  *
  * Names are at the end and CPUs are not in the order of time, so the file is kept and read at its
  * end: files with symbols, then records by time.  Addresses of callers are those of the return;
  * simpleperf has already moved them to the call.  Frames of ART around code that it interprets are
- * left out.  Learned from platform/system/extras (simpleperf) and
- * Linux (tools/perf, linux/perf_event.h).
+ * left out.  Learned from platform/system/extras (simpleperf) and Linux (tools/perf,
+ * linux/perf_event.h).
  */
 #include <stdlib.h>
 #include <string.h>
