@@ -158,6 +158,25 @@ test('two ranges of a trace are one differential flame graph', async (t) => {
 	await page.waitForSelector('[data-diff=b] canvas');
 	await settled(page);
 	assert.deepEqual(await violations(page), []);
+	const menu = async (item) => {
+		await range.locator('[data-diff=b] canvas').focus();
+		for (const key of ['Home', 'ArrowDown', 'm']) await page.keyboard.press(key);
+		await page.getByRole('menuitem', { name: item }).click();
+	};
+	await menu('Only this method');
+	const only = range.locator('nav.steps');
+	const name = await only.locator('.step').getAttribute('title');
+	assert.ok(NAMES.includes(name), name);
+	await page.waitForSelector('[data-diff=b]');
+	await only.getByRole('button', { name: 'Show the whole comparison' }).click();
+	await only.waitFor({ state: 'detached' });
+	await page.waitForSelector('[data-diff=b]');
+	await menu('Find its calls');
+	assert.equal(await page.getByLabel('Find a method').inputValue(), name);
+	await menu('Over versions');
+	await page.waitForFunction((name) => location.pathname === '/fleet/methods' && new URL(location.href).searchParams.get('method') === name, name);
+	await page.goBack();
+	await page.waitForSelector('[data-diff=b] canvas');
 	await range.getByRole('button', { name: 'Table', exact: true }).click();
 	await range.locator('table.range').waitFor();
 	await done(page, t);

@@ -2,8 +2,9 @@
 import { Refusal, type ComparedMethod, type ComparedMethods } from '../api/api';
 import { manage } from '../api/manage';
 import { change, relative, type Pair } from './comparedoc';
-import { count, duration } from '../i18n/format';
+import { count, duration, withoutParameters } from '../i18n/format';
 import { filterOf } from '../trace/panels/methodcolumns';
+import { overVersions } from '../trace/parts/methodmenu';
 import { Cards } from '../ui/cards';
 import { Filter } from '../ui/filter';
 import { Busy, Choice, Copy, Failure, MethodName, Panel, Sorted, useLoad } from '../ui/parts';
@@ -26,7 +27,7 @@ function Row({ m, of, most }: { m: ComparedMethod; of: Sides['traces']; most: nu
 	const share = (x: { traces: number }, all: number) => (all > 1 ? <span class="quiet" title={tr('Called in {traces} of {all} traces', { traces: x.traces, all })}>{' '}{tr('in {traces}/{all}', { traces: x.traces, all })}</span> : null);
 	return (
 		<tr>
-			<td class="mono name"><MethodName name={m.name} />{m.a.count === 0 && <span class="state">{tr('new')}</span>}{m.b.count === 0 && <span class="state">{tr('removed')}</span>}</td>
+			<td class="mono name"><a href={overVersions(withoutParameters(m.name))} title={tr('Its times in all traces, by version')}><MethodName name={m.name} /></a>{m.a.count === 0 && <span class="state">{tr('new')}</span>}{m.b.count === 0 && <span class="state">{tr('removed')}</span>}</td>
 			<td class="num">{duration(self.a)}</td><td class="num">{duration(self.b)}</td>
 			<td class="num change"><span class={`bar ${self.b < self.a ? 'less' : ''}`} style={{ width: `${(100 * Math.abs(self.b - self.a)) / most}%` }} aria-hidden="true" /><span>{change(self)}</span></td>
 			<td class="num">{relative(self)}</td>

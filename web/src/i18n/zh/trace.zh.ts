@@ -210,6 +210,8 @@ const zh = {
 	'Show recursion as one frame': '把递归显示为一个栈帧',
 	'Find its calls': '查找它的调用',
 	'Annotate this method': '为此方法写批注',
+	'Over versions': '按版本',
+	'Its times in all traces, by version': '它在所有 Trace 中的时间，按版本',
 	'Source': '源码',
 	'Source location, owners and last changes': '源码位置、所有者和最近修改',
 	'Copy name': '复制名称',

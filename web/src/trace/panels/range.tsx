@@ -107,9 +107,9 @@ export function RangePanel(p: Props) {
 	const names = !p.tids ? tr('all threads') : p.tids.size === 1 ? nameOfThread([...p.tids][0], p.threads) : tr('{n} threads', { n: count(p.tids.size) });
 	return (
 		<Panel title={tr('Selected range')} aside={<>
-			{base && p.hasCalls && <Choice label={tr('Shown as')} value={drawn ? 'graph' : 'table'} options={[['table', tr('Table')], ['graph', tr('Differential flame graph')]]} onPick={(v) => set({ rview: v === 'graph' ? v : null, droot: null, dnodes: null }, true)} />}
+			{base && p.hasCalls && <Choice label={tr('Shown as')} value={drawn ? 'graph' : 'table'} options={[['table', tr('Table')], ['graph', tr('Differential flame graph')]]} onPick={(v) => set({ rview: v === 'graph' ? v : null, dfocus: null, droot: null, dnodes: null }, true)} />}
 			{!drawn && <label class="inline">{tr('Find')}<input type="search" value={find} onInput={(e) => set({ rq: e.currentTarget.value || null })} /></label>}
-			{base ? <button class="small" onClick={() => set({ base: null, rview: null, droot: null, dwidth: null, dnodes: null }, true)}>{tr('Stop comparing')}</button>
+			{base ? <button class="small" onClick={() => set({ base: null, rview: null, dfocus: null, droot: null, dwidth: null, dnodes: null }, true)}>{tr('Stop comparing')}</button>
 				: <button class="small" title={tr('Then select another range: both are shown side by side')} onClick={() => set({ base: formatBase(here) }, true)}>{tr('Compare with another range')}</button>}
 			{v && <Copy text={() => tsv(v.sections)} label={tr('Copy as TSV')} />}</>}>
 			<p role="status"><strong>{spanText(here, p.start)}</strong>{', '}{names}{base && <span class="quiet">{' '}{formatBase(base) === formatBase(here) ? tr('Base of the comparison. Select another range to compare it with this one.') : tr('compared with {base}', { base: spanText(base, p.start) })}</span>}</p>

@@ -1,9 +1,9 @@
 // What can be done with a method, wherever it is shown.
 import { draft } from '../state/annotations';
 import { may } from '../../api/api';
-import { splitName } from '../../i18n/format';
+import { splitName, withoutParameters } from '../../i18n/format';
 import { Menu, type Item } from '../../ui/menu';
-import { set } from '../../ui/route';
+import { go, link, set } from '../../ui/route';
 import { take } from './stepbar';
 import { packageOf, type Step } from '../state/steps';
 import { showTab } from '../state/tab';
@@ -34,6 +34,15 @@ export function showSource(name: string): void {
 	void import('../../source/sourcecode').then((m) => m.showSource(name));
 }
 
+/** The page of a method over all traces. */
+export const overVersions = (name: string): string => link(`/fleet/methods?${new URLSearchParams({ method: name })}`);
+
+/** Where else a method leads, by its name without parameters. */
+export const elsewhere = (name: string): Item[] => (name.startsWith('[') ? [] : [
+	{ label: tr('Over versions'), title: tr('Its times in all traces, by version'), run: () => go(overVersions(name)) },
+	{ label: tr('Source'), title: tr('Source location, owners and last changes'), run: () => showSource(name) },
+]);
+
 export function itemsOf({ method, name, stack, row, show }: About): Item[] {
 	const step = (s: Step) => {
 		take(s);
@@ -54,7 +63,7 @@ export function itemsOf({ method, name, stack, row, show }: About): Item[] {
 	if (isMethod) items.unshift({ label: tr('List its calls'), title: tr('Each with its duration, and a histogram'), run: () => set({ calls: method, min: null, max: null, tab: 'calls' }, true) });
 	if (isMethod) items.push({ label: tr('Find its calls'), run: () => set({ find: name }) });
 	if (may.write && isMethod) items.push({ label: tr('Annotate'), title: tr('Annotate this method'), run: () => { draft.value = { method }; } });
-	if (isMethod) items.push({ label: tr('Source'), title: tr('Source location, owners and last changes'), run: () => showSource(name) });
+	items.push(...elsewhere(withoutParameters(name)));
 	items.push({ label: tr('Copy name'), run: () => copy(name) });
 	if (row) items.push({ label: tr('Copy row'), run: () => copy(row) });
 	if (stack && stack.length > 1) items.push({ label: tr('Copy stack'), run: () => copy([...stack].reverse().map((f) => tr('	at {f}', { f })).join('\n')) });
