@@ -132,13 +132,13 @@ test('on a phone, buttons and fields are 40 pixels high, other targets at least 
 	const page = await context.newPage();
 	await enter(page);
 	const small = [];
-	for (const [name, at, whole] of (await pages()).filter(([name]) => ['overview', 'compare', 'fleet methods', 'builds', 'callers', 'people'].includes(name))) {
+	for (const [name, at, whole] of (await pages()).filter(([name]) => ['overview', 'compare', 'fleet methods', 'builds', 'callers', 'call tree', 'people'].includes(name))) {
 		await page.goto(server.url + at);
 		await page.waitForSelector(whole);
 		await settled(page);
 		small.push(...(await violations(page, ['target-size'])).map((line) => `${name}: ${line}`));
-		small.push(...await page.locator('button, .button, select, input:not([type=checkbox], [type=radio]), header nav a, .threads li').evaluateAll((all, at) => all
-			.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 40 && !e.matches('.plain, .bars *, .threads button')).map((e) => `${at}: ${e.outerHTML.slice(0, 120)}`), name));
+		small.push(...await page.locator('button, .button, select, input:not([type=checkbox], [type=radio]), label:has([type=checkbox]), header nav a, .threads li, .treerow:not(.titles)').evaluateAll((all, at) => all
+			.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < (e.matches('.threads :is(.name, .fold)') ? 38 : 40) && !e.matches('.plain:not(th *), .bars *')).map((e) => `${at}: ${e.outerHTML.slice(0, 120)}`), name));
 	}
 	assert.deepEqual(small, []);
 	await context.close();

@@ -3,9 +3,10 @@ import { isLeaf, type TreeNode } from './calltree';
 import { count, percent, splitName } from '../../i18n/format';
 import type { Metric } from '../graph/graphparts';
 import type { Words } from '../../api/source';
+import { coarse } from '../../ui/narrow';
 import { tr } from '../../i18n/strings/trace';
 
-export const ROW = 24;
+export const ROW = coarse ? 40 : 24;
 export const AROUND = 12; // rows beyond the view that are in the document
 const STEP = 14; // pixels of one level
 

@@ -135,7 +135,7 @@ function traceGroup(p: Presence, y: number, all: boolean, calls: boolean): Group
 	const hidden = of.length - shown.length;
 	if (tracks.length + hidden === 0) return null;
 	const last = tracks[tracks.length - 1];
-	const bottom = (last ? last.y + last.height : y + 18) + 5 + (hidden ? 24 : 0);
+	const bottom = (last ? last.y + last.height : y + 18) + 5 + (hidden ? (coarse ? 40 : 24) : 0);
 	return { thread: null, process: null, open: true, y, height: Math.max(CLOSED, bottom - y), tracks, strip: null, calls: null, hidden };
 }
 
