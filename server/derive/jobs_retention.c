@@ -19,6 +19,9 @@
 /* Traces deleted between two reads of the sums that limits by number or bytes need, because a sum
  * reads all rows. */
 enum { AT_ONCE = 512, FAILED_MAPPING_DAYS = 30 };
+/* Traces that cannot be deleted do not stop the deletion of others, unless there are more of them:
+ * a store that is unavailable fails all. */
+enum { FAILED_MOST = 8 };
 
 struct tw_retention_job {
 	struct tw_retention_parts parts;
@@ -76,7 +79,7 @@ static enum tw_status expire_some(struct tw_retention_job *j, const char *projec
 {
 	struct tw_arena *a = tw_arena_new(64 << 20);
 	struct tw_expiry *due = NULL;
-	size_t n = 0;
+	size_t n = 0, failed = 0;
 	enum tw_status st = a ? tw_retention_due(j->catalogue, project_id, rules, j->now_ms,
 	                                AT_ONCE, a, &due, &n, err)
 	                      : tw_oom(err);
@@ -85,8 +88,12 @@ static enum tw_status expire_some(struct tw_retention_job *j, const char *projec
 		bool gone;
 
 		st = expire(j, &due[i], a, &gone, err);
+		if (st == TW_OK || ++failed > FAILED_MOST)
+			continue;
+		log_failure(st, due[i].id, err);
+		st = TW_OK;
 	}
-	*ret_more = st == TW_OK && n > 0;
+	*ret_more = st == TW_OK && n > failed;
 	tw_arena_free(a);
 	return st;
 }

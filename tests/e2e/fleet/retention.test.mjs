@@ -294,6 +294,21 @@ describe('retention', { concurrency: 2 }, () => {
 		assert.deepEqual((await s.get(`/api/v1/traces/${id}/methods`)).json, before);
 	});
 
+	test('a trace whose files cannot be read does not stop the deletion of others', async (t) => {
+		const s = await start(t);
+		const ids = [];
+		do ids.push(await upload(s, 83 + ids.length));
+		while (ids.at(-1).slice(-2) === ids[0].slice(-2));
+		const folder = path.join(s.data, 'traces', ids[0].slice(-2));
+		fs.renameSync(folder, `${folder}.away`);
+		fs.writeFileSync(folder, '');
+		age(s, { [ids[0]]: 9, [ids.at(-1)]: 8 });
+		await rules(s, { uploads_max_age_days: 7 });
+		await until(() => s.sql(`SELECT has_upload FROM trace WHERE trace_id='${ids.at(-1)}'`) === '0' || undefined, 'its upload deleted');
+		assert.equal(s.sql(`SELECT has_upload FROM trace WHERE trace_id='${ids[0]}'`), '1');
+		await until(() => s.log.includes(`event=retention what=${ids[0]} status=storage`) || undefined, 'its failure logged');
+	});
+
 	test('below the disk floor no upload is begun, whole or resumable, and nothing is left', async (t) => {
 		const s = await startServer(t, { args: ['--min-free', '99'] });
 		const whole = await s.post('/api/v1/traces', sampleTrace(95));
