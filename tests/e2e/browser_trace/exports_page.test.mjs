@@ -152,6 +152,24 @@ test('a UI that fetches files itself gets the file without a key, and no other o
 	await done(page, t);
 });
 
+test('files without private data', async (t) => {
+	const page = await open(`?thread=${threads[0].tid}`);
+	await page.click('button:has-text("Other tools")');
+	const saved = async (label) => {
+		const [file] = await Promise.all([page.waitForEvent('download'), page.click(`.tools a:text-is("${label}")`)]);
+		return fs.readFileSync(await file.path(), 'utf8');
+	};
+	const complete = await saved('Chrome trace events');
+	await page.getByLabel('Without private data').check();
+	assert.deepEqual(await unreadable(page), []);
+	if (shots) await page.screenshot({ path: path.join(shots, 'sanitize.png') });
+	const without = await saved('Chrome trace events');
+	assert.ok(complete.includes(id) && !without.includes(id));
+	assert.deepEqual(read.chrome(without).methods, read.chrome(complete).methods);
+	assert.ok(!(await saved('Perfetto')).includes(id));
+	await done(page, t);
+});
+
 /* speedscope's view of a file, by its own export; it drops keys while it imports. */
 async function asSpeedscopeReads(page) {
 	await page.waitForFunction(() => document.title !== 'speedscope' && !/^Loading/i.test(document.body.innerText));

@@ -45,8 +45,9 @@ export function ExportMenu({ t, name, view, range, run }: {
 	const { tid } = view;
 	const [one, pickOne] = useState(false);
 	const [part, pickPart] = useState(range !== null);
+	const [sanitize, pickSanitize] = useState(false);
 	const [copied, setCopied] = useState('');
-	const scope: Scope = { tid: one ? tid : null, range: part ? range : null };
+	const scope: Scope = { tid: one ? tid : null, range: part ? range : null, sanitize };
 	const items = () => [...(box.current?.querySelectorAll<HTMLElement>('button, a') ?? [])];
 	useLayoutEffect(() => items()[0]?.focus(), []); // it is loaded after the box opens
 	const key = (e: KeyboardEvent) => {
@@ -71,6 +72,7 @@ export function ExportMenu({ t, name, view, range, run }: {
 				{tid !== null && <Choice label={tr('Threads')} value={one ? 'one' : 'all'} options={[['all', tr('All threads')], ['one', tr('Thread {tid}', { tid })]]} onPick={(v) => pickOne(v === 'one')} />}
 				{range && <Choice label={tr('Time')} value={part ? 'part' : 'all'} options={[['part', tr('Selection, {range}', { range: duration(range[1] - range[0]) })], ['all', tr('Whole trace')]]} onPick={(v) => pickPart(v === 'part')} />}
 			</div>}
+			<label class="check" title={tr('Without texts of events, counters, reports, device, date, ids and addresses')}><input type="checkbox" checked={sanitize} onChange={(e) => pickSanitize(e.currentTarget.checked)} />{' '}{tr('Without private data')}</label>
 			<h2>{tr('Open in')}</h2>
 			<button class="item" onClick={go(() => openLater(async () => speedscopeAddress(tools.speedscope, await ticket(t.id, 'speedscope', scopeQuery(scope)), one ? tr('{name}, thread {tid}', { name, tid }) : name)))}>speedscope</button>
 			<button class="item" onClick={go(() => openLater(async () => firefoxAddress(tools.firefox, await ticket(t.id, 'firefox', scopeQuery(scope)))))}>Firefox Profiler</button>

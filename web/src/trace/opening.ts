@@ -47,13 +47,14 @@ export function firefoxAddress(ui: string, file: string): string {
 	return `${ui.replace(/\/+$/, '')}/from-url/${encodeURIComponent(file)}`;
 }
 
-export interface Scope { tid: number | null; range: [number, number] | null }
+export interface Scope { tid: number | null; range: [number, number] | null; sanitize?: boolean }
 
 /** The query of an export of that much of a trace. */
 export function scopeQuery(s: Scope, more: Record<string, string> = {}): Record<string, string> {
 	return {
 		...(s.tid === null ? {} : { threads: String(s.tid) }),
 		...(s.range ? { from: String(Math.floor(s.range[0])), to: String(Math.max(Math.floor(s.range[0]) + 1, Math.ceil(s.range[1]))) } : {}),
+		...(s.sanitize ? { sanitize: '1' } : {}),
 		...more,
 	};
 }

@@ -42,6 +42,7 @@ test('other tools get the address whole', () => {
 
 test('a scope is a query of whole nanoseconds, never empty', () => {
 	assert.deepEqual(scopeQuery({ tid: null, range: null }), {});
+	assert.deepEqual(scopeQuery({ tid: 7, range: null, sanitize: true }), { threads: '7', sanitize: '1' });
 	assert.deepEqual(scopeQuery({ tid: 5, range: [1.5, 2.5] }, { metric: 'count' }), { threads: '5', from: '1', to: '3', metric: 'count' });
 	assert.deepEqual(scopeQuery({ tid: null, range: [4, 4] }), { from: '4', to: '5' });
 });

@@ -65,6 +65,8 @@ const zh = {
 	'Perfetto UI (by link)': 'Perfetto UI（通过链接）',
 	'Copy a link for the Perfetto UI': '复制用于 Perfetto UI 的链接',
 	'Download': '下载',
+	'Without private data': '去掉隐私数据',
+	'Without texts of events, counters, reports, device, date, ids and addresses': '不含事件文本、计数器、报告、设备、日期、id 和网址',
 	'Open in the Perfetto UI': '在 Perfetto UI 中打开',
 	'Download .perfetto-trace': '下载 .perfetto-trace',
 	'Other tools': '其他工具',
