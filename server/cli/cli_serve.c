@@ -37,6 +37,7 @@
 #include "server/catalogue/storage/storage_owner.h"
 #include "server/catalogue/storage/storage_record.h"
 #include "server/catalogue/storage/trace_record.h"
+#include "server/cli/admin/cli_data.h"
 #include "server/cli/cli.h"
 #include "server/cli/cli_address.h"
 #include "server/decode/jobs.h"
@@ -123,12 +124,15 @@ static enum tw_status open_tls_and_oidc(struct server *s, struct tw_err *err)
 }
 
 /* Otherwise the error would name the first file that is opened in the folder. */
-static enum tw_status check_folder(const char *data_dir, struct tw_err *err)
+static enum tw_status check_folder(const char *data_dir, bool *ret_is_new, struct tw_err *err)
 {
 	char within[MAX_PATH_BYTES];
 
 	(void)snprintf(within, sizeof within, "%s/.", data_dir);
-	if (access(within, R_OK | X_OK) == 0 || errno == ENOENT)
+	*ret_is_new = access(within, R_OK | X_OK) != 0 && errno == ENOENT;
+	if (*ret_is_new)
+		return tw_cli_data_check_new(data_dir, err);
+	if (access(within, R_OK | X_OK) == 0)
 		return TW_OK;
 	if (errno == ENOTDIR)
 		return tw_fail(err, TW_IO, "--data %.150s is not a folder", data_dir);
@@ -139,18 +143,22 @@ static enum tw_status check_folder(const char *data_dir, struct tw_err *err)
 static enum tw_status open_files(struct server *s, struct tw_err *err)
 {
 	const struct tw_config *c = s->api.config;
-	enum tw_status st = check_folder(c->data_dir, err);
+	bool is_new = false;
+	enum tw_status st = check_folder(c->data_dir, &is_new, err);
 
 	if (st == TW_OK)
 		st = tw_storage_check(c->data_dir, &c->storage, err);
 	if (st != TW_OK)
 		return st;
-	return tw_blobs_open_at(&(struct tw_store_endpoint){.data_dir = c->data_dir,
-	                                .storage = &c->storage,
-	                                .min_free_percent = c->min_free_percent,
-	                                .reserve_bytes = c->reserve_bytes,
-	                                .serves = true},
+	st = tw_blobs_open_at(&(struct tw_store_endpoint){.data_dir = c->data_dir,
+	                              .storage = &c->storage,
+	                              .min_free_percent = c->min_free_percent,
+	                              .reserve_bytes = c->reserve_bytes,
+	                              .serves = true},
 	        &s->api.blobs, err);
+	if (st == TW_OK && is_new)
+		tw_log(TW_LOG_INFO, "data_folder_created", tw_log_text("data", c->data_dir));
+	return st;
 }
 
 /* Without a shared data folder each server would create a different key. */

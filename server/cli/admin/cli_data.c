@@ -159,6 +159,34 @@ static void find_nearest(const char *data, struct nearest *n)
 		(void)snprintf(n->path, sizeof n->path, "data");
 }
 
+static char last_of(const char *s)
+{
+	return *s ? s[strlen(s) - 1] : '\0';
+}
+
+enum tw_status tw_cli_data_check_new(const char *data, struct tw_err *err)
+{
+	char dir[PATH_BYTES], word[PATH_BYTES];
+	struct nearest n = {.path = ""};
+	char *slash;
+
+	if (access(data, F_OK) == 0)
+		return TW_OK;
+	(void)snprintf(dir, sizeof dir, "%s", data);
+	for (size_t len = strlen(dir); len > 1 && dir[len - 1] == '/'; len--)
+		dir[len - 1] = '\0';
+	slash = strrchr(dir, '/');
+	(void)snprintf(word, sizeof word, "%s", slash ? slash + 1 : dir);
+	dir[slash ? slash - dir + (slash == dir) : 0] = '\0';
+	compare_folders(&n, dir, word, "");
+	if (!n.path[0] || n.distance != 1 || last_of(word) != last_of(n.path))
+		return TW_OK;
+	return tw_fail(err, TW_NOT_FOUND,
+	        "%.60s does not exist, but %.60s is a data folder: make the folder first if a new, "
+	        "empty one is meant",
+	        data, n.path);
+}
+
 static enum tw_status fail_no_folder(const char *data, struct tw_err *err)
 {
 	struct nearest n = {.path = ""};
@@ -220,7 +248,9 @@ enum tw_status tw_cli_data_make(
 
 	tw_actor_set_cli();
 	(void)umask(077);
-	st = tw_folder_make(data, err);
+	st = tw_cli_data_check_new(data, err);
+	if (st == TW_OK)
+		st = tw_folder_make(data, err);
 	if (st == TW_OK)
 		st = find_files(data, &p, err);
 	if (st == TW_OK)

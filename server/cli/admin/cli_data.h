@@ -21,6 +21,10 @@ enum tw_status tw_cli_data_open_catalogue(
 enum tw_status tw_cli_data_make(
         const char *data, struct tw_catalogue **ret_catalogue, struct tw_err *err) TW_MUST_USE;
 
+/* Refuses a missing folder whose name is probably misspelt: one letter differs from a data folder
+ * beside it.  Names of equal beginning, as data1 and data2, are not refused. */
+enum tw_status tw_cli_data_check_new(const char *data, struct tw_err *err) TW_MUST_USE;
+
 struct tw_cli_rebuild {
 	const char *data;
 	/* settings of serve; NULL: from the folder */

@@ -283,6 +283,23 @@ test('commands with a mistyped --data make no folder and name the nearest one', 
 	await s.stop();
 });
 
+test('a start with a misspelt --data is refused, another new folder is made and logged', async (t) => {
+	const dir = folder(t), data = path.join(dir, 'data');
+	const s = await serve(t, data);
+	assert.match(s.log, new RegExp(`event=data_folder_created data=${data}\n`));
+	await s.stop();
+	for (const slip of ['dta', 'daata/', 'adta']) {
+		const got = await run(['serve', '--data', path.join(dir, slip), '--listen', '127.0.0.1:0']);
+		assert.notEqual(got.code, 0);
+		assert.match(got.stderr + got.out, new RegExp(`${slip} does not exist, but ${data} is a data folder: make the folder first`));
+	}
+	assert.deepEqual(fs.readdirSync(dir), ['data']);
+	await s.start();
+	assert.doesNotMatch(s.log.slice(s.log.lastIndexOf('event=listening')), /data_folder_created/);
+	await (await serve(t, path.join(dir, 'data2'))).stop();
+	await s.stop();
+});
+
 /* --- rebuild --- */
 
 const TYPE = 'application/offset+octet-stream';
