@@ -47,6 +47,9 @@ test('groups lead to one of them, with its report and its deadlock drawn', async
 	await page.waitForSelector('#who td:text-is("8.3.0")');
 	await page.waitForSelector('#anr h3:has-text("Deadlock of 2 threads")');
 	await page.waitForSelector('#anr .waits svg');
+	const [short, id] = await page.locator('#exemplars tr[data-trace] a').first().evaluate((a) => [a.textContent, a.closest('tr').dataset.trace]);
+	assert.ok(short.length >= 10 && id.startsWith(short), short);
+	assert.ok((await server.get('/api/v1/traces', { query: { q: short } })).json.traces.some((x) => x.id === id), 'the search finds it');
 	await page.locator('#exemplars button:has-text("Show")').first().click();
 	await page.waitForFunction(() => new URLSearchParams(location.search).get('trace'));
 	const address = page.url();

@@ -4,7 +4,7 @@ import { Chain, Cycles } from '../anr/anr';
 import type { Anr } from '../anr/anrdoc';
 import { Decisions } from './decisions';
 import { stateOf } from './triage';
-import { KINDS, RATES, rate, type Exemplar, type GroupDetail, type Slice } from './anrgroups';
+import { KINDS, RATES, rate, shortOf, type Exemplar, type GroupDetail, type Slice } from './anrgroups';
 import { Trend, useFleet } from './fleetfilter';
 import { count, duration, percent, sentence, when } from '../i18n/format';
 import { ended, serverText } from '../i18n/servertext';
@@ -70,9 +70,9 @@ function Exemplars({ list, shown }: { list: Exemplar[]; shown?: string }) {
 			<thead><tr><th>{tr('Trace')}</th><th>{tr('When')}</th><th>{tr('Version')}</th><th>{tr('Device')}</th><th>Android</th><th>{tr('Verdict')}</th><th><span class="hidden">{tr('Show')}</span></th></tr></thead>
 			<tbody>{list.map((e) => (
 				<tr key={e.trace} data-trace={e.trace} aria-current={e.trace === shown ? 'true' : undefined}>
-					<td class="mono nowrap">{e.exists ? <a href={link(`/traces/${e.trace}`)}>{e.trace.slice(-8)}</a> : <span class="quiet" title={tr('The trace was deleted; it remains counted')}>{tr('{trace} (deleted)', { trace: e.trace.slice(-8) })}</span>}</td>
+					<td class="mono nowrap">{e.exists ? <a href={link(`/traces/${e.trace}`)} title={e.trace}>{shortOf(e.trace)}</a> : <span class="quiet" title={tr('The trace was deleted; it remains counted')}>{tr('{trace} (deleted)', { trace: shortOf(e.trace) })}</span>}</td>
 					<td class="when">{when(e.recorded_ms)}</td><td>{e.version_name}</td><td>{e.device}</td><td>{e.os}</td><td class="anywhere long">{sentence(serverText(e.verdict))}</td>
-					<td>{e.exists && e.trace !== shown && <button class="small" onClick={() => set({ trace: e.trace }, true)} aria-label={tr('Show the report of {trace}', { trace: e.trace.slice(-8) })}>{tr('Show')}</button>}</td>
+					<td>{e.exists && e.trace !== shown && <button class="small" onClick={() => set({ trace: e.trace }, true)} aria-label={tr('Show the report of {trace}', { trace: shortOf(e.trace) })}>{tr('Show')}</button>}</td>
 				</tr>))}</tbody>
 		</Cards>
 	);
@@ -103,6 +103,6 @@ export function AnrGroup({ id }: { id: string }) {
 		<Panel title={tr('Affected versions and devices')} id="who"><div class="three"><Slices title={tr('Version')} of={g.by_version} all={g.count} /><Slices title={tr('Device')} of={g.by_device} all={g.count} /><Slices title="Android" of={g.by_os} all={g.count} /></div>
 			{g.by_version.some((s) => s.traces) && <p class="quiet">{tr('Rates are reports per 1,000 traces with times of the version.')} {RATES}</p>}</Panel>
 		<Panel title={tr('Traces')} id="exemplars"><Exemplars list={g.exemplars} shown={shown} /></Panel>
-		{shown && <Panel title={tr('The report of {shown}', { shown: shown.slice(-8) })}><Report key={shown} id={shown} /></Panel>}
+		{shown && <Panel title={tr('The report of {shown}', { shown: shortOf(shown) })}><Report key={shown} id={shown} /></Panel>}
 	</>;
 }

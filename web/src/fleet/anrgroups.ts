@@ -22,6 +22,9 @@ export interface GroupDetail extends Groups, Group { by_version: (Slice & { trac
 export interface Rule { action: 'skip' | 'merge' | 'name'; name?: string; frame?: string; lock?: string; kind?: string; groups?: string[]; enabled?: boolean }
 export interface Rules { version: number; author: string; created_ms: number; rules: Rule[]; versions: { version: number; author: string; created_ms: number }[] }
 
+/** The beginning of a trace's id, by which the search finds it: its millisecond. Ids of the same one differ in their last characters only. */
+export const shortOf = (id: string) => id.slice(0, 10);
+
 /** In the order of the causes' weight; what each is called. */
 export const KINDS: Record<string, string> = {
 	deadlock: tr('deadlock'), lock: tr('lock'), path: tr('long work'), io: 'IO', binder: 'binder', no_cpu: tr('no CPU'), gc: tr('collection'), sleep: tr('sleep'), wait: tr('wait'), run: tr('running'), idle: tr('idle'), unknown: tr('unknown'),
