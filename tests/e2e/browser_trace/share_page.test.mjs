@@ -42,6 +42,21 @@ test('a trace is named, pinned and tagged', async (t) => {
 	await done(page, t);
 });
 
+test('two tags are removed quickly, one after the other', async (t) => {
+	assert.equal((await server.ask('PATCH', `/api/v1/traces/${id}`, { key: server.write, body: '{"tags":["one","two","three"]}' })).status, 200);
+	const page = await openTrace();
+	await page.route('**/api/v1/traces/*', async (route) => {
+		if (route.request().method() === 'PATCH') await new Promise((later) => setTimeout(later, 300));
+		await route.continue();
+	});
+	await page.getByRole('button', { name: 'Edit', exact: true }).click();
+	for (const tag of ['one', 'two']) await page.getByRole('button', { name: `Remove the tag ${tag}` }).click();
+	for (const name of ['one', 'two']) await page.getByRole('link', { name, exact: true }).waitFor({ state: 'detached' });
+	assert.deepEqual((await server.get(`/api/v1/traces/${id}`)).json.tags, ['three']);
+	await clear();
+	await done(page, t);
+});
+
 test('an annotation at a time: written, seen on the timeline, linked, changed, deleted', async (t) => {
 	await clear();
 	const { start_ns: start, end_ns: end } = (await server.get(`/api/v1/traces/${id}`)).json;

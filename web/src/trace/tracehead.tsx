@@ -7,7 +7,7 @@ import { Popover } from '../ui/popover';
 import { link } from '../ui/route';
 import { Pinned, Tag } from '../ui/tag';
 import { tr } from '../i18n/strings/trace';
-import { deviceOf, lengthOf, nameOf, namesOf, stateName } from '../api/traces';
+import { deviceOf, lengthOf, nameOf, namesOf, retag, stateName } from '../api/traces';
 
 function TitleForm({ t, save, close }: { t: Trace; save: (title: string) => void; close: () => void }) {
 	const [title, hold] = useState(t.title);
@@ -47,24 +47,22 @@ function Brief({ t }: { t: Trace }) {
 }
 
 /** Title, tags and pin, for users who may change them. */
-function Edit({ t, mark }: { t: Trace; mark: (m: Marks) => Promise<void> }) {
+function Edit({ t, run }: { t: Trace; run: (job: Promise<unknown>) => Promise<unknown> }) {
 	return <Popover small label={tr('Edit')} title={tr('Title, tags and pin')}>{(close) => <>
-		<TitleForm t={t} save={(title) => void mark({ title }).then(close, () => undefined)} close={close} />
+		<TitleForm t={t} save={(title) => void run(api.mark(t.id, { title })).then(close, () => undefined)} close={close} />
 		<div class="row">{t.tags.map((tag) => (
 			<span class="row tagged" key={tag}><span>{tag}</span>
-				<button class="plain quiet" aria-label={tr('Remove the tag {tag}', { tag })} onClick={() => void mark({ tags: t.tags.filter((x) => x !== tag) })}>×</button></span>))}
-			<TagForm add={(tag) => void mark({ tags: [...t.tags, tag] })} /></div>
-		<div class="row"><button class="small" aria-pressed={t.pinned} title={tr('Pinned traces are kept when others expire')} onClick={() => void mark({ pinned: !t.pinned })}>{t.pinned ? tr('Unpin') : tr('Pin')}</button> <Ends t={t} /></div>
+				<button class="plain quiet" aria-label={tr('Remove the tag {tag}', { tag })} onClick={() => void run(retag(t.id, (tags) => tags.filter((x) => x !== tag)))}>×</button></span>))}
+			<TagForm add={(tag) => void run(retag(t.id, (tags) => [...tags, tag]))} /></div>
+		<div class="row"><button class="small" aria-pressed={t.pinned} title={tr('Pinned traces are kept when others expire')} onClick={() => void run(api.mark(t.id, { pinned: !t.pinned }))}>{t.pinned ? tr('Unpin') : tr('Pin')}</button> <Ends t={t} /></div>
 	</>}</Popover>;
 }
 
-type Marks = Parameters<typeof api.mark>[1];
-
 export function TraceHead({ t, changed }: { t: Trace; changed: () => void }) {
 	const [error, fail] = useState<Error | null>(null);
-	const mark = async (m: Marks) => {
+	const run = (job: Promise<unknown>) => {
 		fail(null);
-		await api.mark(t.id, m).then(changed, (why: Error) => {
+		return job.then(changed, (why: Error) => {
 			fail(why);
 			throw why;
 		});
@@ -75,7 +73,7 @@ export function TraceHead({ t, changed }: { t: Trace; changed: () => void }) {
 		<Brief t={t} />
 		<Ends t={t} later />
 		{t.tags.length > 0 && <span class="tags">{t.tags.map((tag) => <Tag key={tag} tag={tag} />)}</span>}
-		{may.write && <Edit t={t} mark={(m) => mark(m)} />}
+		{may.write && <Edit t={t} run={run} />}
 		{error && <div class="away"><Failure error={error} retry={() => fail(null)} again={tr('Close')} /></div>}
 	</>;
 }
