@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes the API's reference for people of its description: reference.py OPENAPI TOKENS STYLE OUT.html OUT.css
+"""Generates the page of the API's reference: reference.py OPENAPI TOKENS STYLE OUT.html OUT.css
 
-A page without scripts: the server's policy for content holds for it as it is.  Colours are those of
-TOKENS (web/src/ui/tokens.css), whose dark half counts where the reader's system is dark.
+The page has no scripts, so the server's content security policy applies to it unchanged.  Its colours are those of
+TOKENS (web/src/ui/tokens.css): the dark ones if the reader's system is dark.
 """
 import html
 import json
@@ -10,7 +10,7 @@ import re
 import sys
 
 METHODS = ('get', 'head', 'post', 'put', 'patch', 'delete', 'options')
-SECTIONS = {  # the first piece of a path: title; others are called after themselves
+SECTIONS = {  # first segment of a path: title; the title of any other is its own name
     'healthz': 'Health', 'readyz': 'Health', 'metrics': 'Health', 'openapi.json': 'Description', 'reference': 'Description',
     'reference.css': 'Description', 'traces': 'Traces', 'facets': 'Traces', 'filters': 'Traces', 'frames': 'Traces',
     'merge': 'Traces', 'tickets': 'Traces', 'compare': 'Comparison of traces', 'uploads': 'Resumable uploads',
@@ -72,10 +72,9 @@ def sentences(*pieces):
 
 
 def row(name, required, schema, description):
-    says = sentences(text(description or ''), limits_of(schema))
-    inner = fields_of(schema)
+    meaning = sentences(text(description or ''), limits_of(schema))
     return '<tr><td>%s%s</td><td>%s</td><td>%s%s</td></tr>' % (
-        code(name), '' if required else ' <span class="quiet">optional</span>', kind_of(schema), says, inner)
+        code(name), '' if required else ' <span class="quiet">optional</span>', kind_of(schema), meaning, fields_of(schema))
 
 
 def table(rows):
@@ -83,7 +82,7 @@ def table(rows):
 
 
 def fields_of(s):
-    """The fields of an object that has no name of its own, wherever they stand in it."""
+    """The fields of an object without a name, at any depth."""
     if '$ref' in s:
         return ''
     needed = s.get('required', [])
@@ -124,21 +123,21 @@ def body(doc, op):
     return '<h4>Body</h4><p>%s</p>%s' % (text(b.get('description', '')), contents(b.get('content', {})))
 
 
-def answers(doc, op):
-    out = ['<h4>Answers</h4><dl>']
-    for status, answer in op['responses'].items():
-        a = found(doc, answer)
-        shown = contents(a.get('content', {})) if status < '400' else ''
-        out.append('<dt>%s</dt><dd>%s%s</dd>' % (code(status), text(a.get('description', '')), shown))
+def responses(doc, op):
+    out = ['<h4>Responses</h4><dl>']
+    for status, response in op['responses'].items():
+        r = found(doc, response)
+        shown = contents(r.get('content', {})) if status < '400' else ''
+        out.append('<dt>%s</dt><dd>%s%s</dd>' % (code(status), text(r.get('description', '')), shown))
     return ''.join(out) + '</dl>'
 
 
 def operation(doc, path, method, op):
     name = op['operationId']
-    closed = '' if op.get('security') else ' <span class="quiet">no key needed</span>'
+    access = '' if op.get('security') else ' <span class="quiet">no key needed</span>'
     return ('<section id="%s"><h3><a href="#%s"><span class="method">%s</span> %s</a></h3><p><strong>%s.</strong>%s %s</p>%s%s%s</section>' % (
-        text(name), text(name), method.upper(), code(path), text(op['summary'].rstrip('.')), closed, text(op.get('description', '')),
-        parameters(doc, op), body(doc, op), answers(doc, op)))
+        text(name), text(name), method.upper(), code(path), text(op['summary'].rstrip('.')), access, text(op.get('description', '')),
+        parameters(doc, op), body(doc, op), responses(doc, op)))
 
 
 def section_of(path):
@@ -176,8 +175,8 @@ def page(doc):
     out = ['<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
            '<title>API reference - tracewell</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/api/reference.css"></head><body>',
            navigation(by), '<main><h1>API reference</h1><p>%s</p><p>%s</p>' % (text(info['summary']), text(info['description'])),
-           '<p>A key goes into <code>Authorization: Bearer KEY</code>. This page is made of the <a href="/api/v1/openapi.json">description for '
-           'programs</a> (OpenAPI %s), of which clients can be generated.</p>' % text(doc['openapi'])]
+           '<p>Send the key as <code>Authorization: Bearer KEY</code>. This page is generated from the <a href="/api/v1/openapi.json">OpenAPI %s '
+           'description</a>, from which clients can be generated too.</p>' % text(doc['openapi'])]
     for title, ops in by.items():
         out.append('<h2 id="%s">%s</h2>' % (anchor('area-' + title), text(title)))
         out += [operation(doc, *o) for o in ops]
@@ -187,7 +186,7 @@ def page(doc):
 
 
 def colours(tokens):
-    """The tokens, the dark ones by the reader's system: there is no script that would choose."""
+    """The tokens; the reader's system selects the dark ones, because no script does."""
     return re.sub(r':root\[data-theme="dark"\] \{([^}]*)\}', r'@media (prefers-color-scheme: dark) {\n:root {\1}\n}', tokens)
 
 
