@@ -59,12 +59,12 @@ def commands():
         guide, n = re.subn(r'^## %s\n.*?(?=^<!-- end -->$)' % re.escape(title), lambda _: '\n'.join(made) + '\n',
                            guide, count=1, flags=re.M | re.S)
         if not n:
-            sys.exit('deploy/guides/commands.md has no part "## %s", ended by <!-- end -->' % title)
+            sys.exit('deploy/guides/commands.md has no section "## %s" that ends with <!-- end -->' % title)
     return guide
 
 
 def kinds_not_described():
-    """The API's description has the kinds in an enum and in words."""
+    """The API's description lists the kinds in an enum and in a text."""
     with open(os.path.join(HERE, 'openapi.json'), encoding='utf-8') as f:
         text = f.read()
     for kind, _, _, _ in entries('notes.def', r'^NOTE\((\w+),\s*"(.*?)",\s*"(.*?)",\s*"(.*?)"\)'):
@@ -75,7 +75,7 @@ def kinds_not_described():
 def main():
     stale = 0
     for kind in kinds_not_described():
-        print('schema/openapi.json does not know notes of kind %s' % kind)
+        print('schema/openapi.json lacks notes of kind %s' % kind)
         stale = 1
     for name, make in (('repairs.md', repairs), ('notes.md', notes), (COMMANDS, commands)):
         path = os.path.join(HERE, name)
@@ -85,7 +85,7 @@ def main():
             with open(path, 'w', encoding='utf-8') as f:
                 f.write(want)
         elif have != want:
-            print('schema/%s is not what schema/lists.py makes' % name)
+            print('%s is out of date: run schema/lists.py' % os.path.normpath(os.path.join('schema', name)))
             stale = 1
     return stale
 
