@@ -201,6 +201,8 @@ static enum tw_status answer(struct tw_req *r, struct tw_err *err)
 	}
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) not NULL if st is TW_OK */
 	suffix = d->kind->suffix;
+	if (tw_trace_file_is_sanitized(d->file))
+		v.row.id = "sanitized"; /* in the name of the file */
 	disposition = tw_arena_printf(tw_req_arena(r), "attachment; filename=\"%s\"",
 	        tw_api_file_name(r, &v.row, suffix));
 	if (disposition)

@@ -248,7 +248,7 @@ static enum tw_status perfetto(struct tw_req *r, struct tw_err *err)
 	if (st == TW_OK) {
 		st = add_view(d, &v, true, err);
 		name = tw_arena_printf(tw_req_arena(r), "%.80s-%.40s-%s", v.row.meta.app,
-		        v.row.meta.scenario, v.row.id);
+		        v.row.meta.scenario, tw_req_flag(r, "sanitize") ? "sanitized" : v.row.id);
 		tw_view_close(&v);
 	}
 	if (st != TW_OK) {
@@ -313,7 +313,8 @@ static enum tw_status merge(struct tw_req *r, struct tw_err *err)
 		download_free(d);
 		return st;
 	}
-	name = tw_arena_printf(tw_req_arena(r), "merge-%zu-%s", d->n, d->sources[0].facts.trace_id);
+	name = tw_arena_printf(tw_req_arena(r), "merge-%zu-%s", d->n,
+	        tw_req_flag(r, "sanitize") ? "sanitized" : d->sources[0].facts.trace_id);
 	return reply(r, d, name ? name : "merge", err);
 }
 

@@ -37,6 +37,7 @@ test('a file for people outside the team', async (t) => {
 	const file = async (what, query) => {
 		const answer = await s.get(`/api/v1/traces/${id}/${what}${query}`);
 		assert.equal(answer.status, 200, answer.text);
+		assert.equal(answer.headers.get('content-disposition').includes(id), !query.includes('sanitize'), 'the name of the file');
 		return plain(answer.bytes);
 	};
 	const secret = new RegExp(`hidden|inside\\.example|${id}|17644608`);
