@@ -349,6 +349,22 @@ for (const [i, [where, what, place, words]] of views.entries())
 		await done(page, t);
 	});
 
+test('a request that the server does not answer can be repeated', async (t) => {
+	const page = await open('/builds');
+	await page.clock.install();
+	let asked = 0;
+	await page.route((url) => url.pathname === '/api/v1/traces', (route) => asked++ && route.continue());
+	await page.click('header >> text=Traces');
+	await page.waitForSelector('main .busy');
+	await page.clock.runFor(9_000);
+	assert.ok(!(await page.locator('.busy').innerText()).includes('not responded'));
+	await page.clock.runFor(2_000);
+	await page.click('.busy:has-text("The server has not responded yet.") >> text=Try again');
+	await page.waitForSelector('td');
+	assert.ok(asked > 1);
+	await done(page, t);
+});
+
 test('an incomplete response is marked as such', async (t) => {
 	const page = await open('/builds');
 	await page.route(/\/(flame|methods)\?/, async (route) => {

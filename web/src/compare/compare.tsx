@@ -78,7 +78,7 @@ function Body({ tree, params, root }: { tree: Loaded<Comparison>; params: Record
 	if (mainless) return <div class="notice"><strong>{tr('These traces have no main threads to compare.')}</strong><p>{tr('One of the traces does not name its main thread, or was deleted.')}</p>
 		<button onClick={() => set({ thread: 'all' })}>{tr('Compare all threads')}</button></div>;
 	if (tree.error) return <Failure error={tree.error} retry={tree.again} title={tr('These traces cannot be compared.')} />;
-	if (!c) return <Busy what={tr('Comparing')} />;
+	if (!c) return <Busy what={tr('Comparing')} retry={tree.again} />;
 	const alone = c.a.length === 1 && c.b.length === 1;
 	return <>
 		<p class="verdict" role="status">{verdict(c)}</p>

@@ -73,7 +73,7 @@ export function CompareTable({ sides }: { sides: Sides }) {
 			{v && v.methods.length > 0 && <Copy text={tsv(v, sides.traces)} label={tr('Copy as TSV')} />}</>}>
 			{badFilter && <p class="badtext" role="alert">{page.error!.message}</p>}
 			{page.error && !badFilter && <Failure error={page.error} retry={page.again} />}
-			{!v && page.busy && <Busy what={tr('Summing both sides')} />}
+			{!v && page.busy && <Busy what={tr('Summing both sides')} retry={page.again} />}
 			{v && v.total === 0 && <p class="quiet">{tr('No methods match.')}</p>}
 			{v && v.total > 0 && <div class={page.busy || badFilter ? 'stale' : ''}><Table v={v} of={sides.traces} sort={sort} order={order} /></div>}
 			{v && v.total > 0 && <div class="row under"><span class="quiet">{tr('{methods} of {total} methods', { methods: count(v.methods.length), total: count(v.total) })}</span>

@@ -31,7 +31,7 @@ export function RangeGraph({ id, base, here, turn }: { id: string; base: Base; h
 	const gone = load.error instanceof Refusal && load.error.status === 404 && (root.length > 0 || text('dfocus') !== '');
 	if (gone) return <div class="notice"><strong>{tr('This path does not exist here.')}</strong><p>{tr('Neither range has a call on this path.')}</p><button onClick={() => focus('')}>{tr('Show the whole comparison')}</button></div>;
 	if (load.error) return <Failure error={load.error} retry={load.again} />;
-	if (!c) return <Busy what={tr('Comparing')} />;
+	if (!c) return <Busy what={tr('Comparing')} retry={load.again} />;
 	const all = pairOf(c, 0, 'ns');
 	const more = () => set({ dnodes: Math.min(NODES_MAX, c.shown_nodes * 4) }, true);
 	return <div class={load.busy ? 'stale' : ''} data-diff={load.busy ? undefined : side}>

@@ -51,7 +51,7 @@ export function VersusGraph({ tree }: { tree: Loaded<ComparedTree> }) {
 			{gone && <div class="notice"><strong>{tr('This path does not exist here.')}</strong><p>{tr('Neither side has a call on this path, or the set of traces has changed since the link was made.')}</p>
 				<button onClick={() => compareWith({ focus: null })}>{tr('Show the whole graph')}</button></div>}
 			{tree.error && !gone && <Failure error={tree.error} retry={tree.again} />}
-			{!tree.value && tree.busy && <Busy what={tr('Merging calls of both sides')} />}
+			{!tree.value && tree.busy && <Busy what={tr('Merging calls of both sides')} retry={tree.again} />}
 			{tree.value && !tree.error && !moved && <div class={tree.busy ? 'stale' : ''} data-graph={tree.busy ? undefined : '1'}><Graph c={tree.value} /></div>}
 		</Panel>
 	);

@@ -84,7 +84,7 @@ function Picture({ view, method = '' }: { view: View; method?: string }) {
 	if (root.length > 0 && (missing || moved)) return <div class="notice"><strong>{tr('This path does not exist here.')}</strong>
 		<p>{tr('The traces have changed since the link was made.')}</p><button onClick={() => set(TOP)}>{tr('Show the whole graph')}</button></div>;
 	if (load.error) return <Failure error={load.error} retry={load.again} />;
-	if (!a) return <Busy what={tr('Merging calls')} />;
+	if (!a) return <Busy what={tr('Merging calls')} retry={load.again} />;
 	if (a.v.of_traces === 0) return <NoTraces />;
 	if (a.f.value[0] === 0) return <p class="quiet">{tr('None of these traces has this value.')}</p>;
 

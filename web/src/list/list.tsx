@@ -136,7 +136,7 @@ export function ListPage() {
 			{!empty && <Saved />}
 			{page.error && <Failure error={page.error} retry={page.again} />}
 			{page.error && rows.length > 0 && <p class="quiet">{tr('The rows below are from the previous response.')}</p>}
-			{!v && page.busy && <Busy what={tr('Loading traces')} />}
+			{!v && page.busy && <Busy what={tr('Loading traces')} retry={page.again} />}
 			{empty && <Start />}
 			{v && v.total === 0 && isFiltered() && <div class="notice"><strong>{tr('No traces match these filters.')}</strong>
 				<p><button onClick={() => put(Object.fromEntries(FILTERS.map((n) => [n, null])))}>{tr('Show all traces')}</button></p></div>}

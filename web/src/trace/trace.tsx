@@ -131,7 +131,7 @@ function Ready({ t }: { t: Trace }) {
 	const failed = loads.find((l) => l.error && !l.value);
 	const stale = loads.find((l) => l.error); // loaded data is retained
 	if (failed) return <Failure error={failed.error!} retry={failed.again} />;
-	if (!threads.value || !names.value || !sums.value) return <Busy what={tr('Opening the trace')} />;
+	if (!threads.value || !names.value || !sums.value) return <Busy what={tr('Opening the trace')} retry={() => loads.forEach((l) => l.value || l.again())} />;
 	const known = { tids: all.map((x) => x.tid), methods: list.length, hasCpu: t.has_cpu === true, columns: COLUMN_NAMES, tabs: ['timeline', ...PANELS.map((p) => p.id)] };
 	const clear = () => set({ a: null, b: null, sel: null, threads: text('threads') === 'sel' ? null : text('threads'), root: null, skip: null });
 	const timed = t.summary?.timed !== false; // counts and snapshots have no time axis
@@ -175,7 +175,7 @@ export function TracePage({ id }: { id: string }) {
 	const gone = load.error instanceof Refusal && load.error.status === 404;
 	if (load.error && !t) return <main><div class="row head"><h1>{tr('Trace')}</h1></div><Failure error={load.error} retry={load.again} title={gone ? tr('Trace not found') : undefined}
 		more={gone ? tr('It was deleted, the link is incomplete, or you have no role in its project. If the link works for the sender, ask an admin for a role.') : ''} /></main>;
-	if (!t) return <main><Busy what={tr('Opening the trace')} /></main>;
+	if (!t) return <main><Busy what={tr('Opening the trace')} retry={load.again} /></main>;
 	return (
 		<main class={t.state === 'ready' ? 'workbench' : 'wide'}>
 			<div class="row head">

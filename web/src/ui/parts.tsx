@@ -41,14 +41,17 @@ export function download(file: Blob, name: string): void {
 	setTimeout(() => URL.revokeObjectURL(href), 60_000);
 }
 
-/** A pending operation; after a second with its duration so far. */
-export function Busy({ what }: { what: string }) {
+const STALLED_S = 10;
+
+/** A pending operation; after a second with its duration so far. With `retry` it is one request, which can be repeated if the server stalls. */
+export function Busy({ what, retry }: { what: string; retry?: () => void }) {
 	const [seconds, count] = useState(0);
 	useEffect(() => {
 		const timer = setInterval(() => count((n) => n + 1), 1000);
 		return () => clearInterval(timer);
 	}, []);
-	return <p class="busy" role="status"><span class="spinner" aria-hidden="true" />{what}{seconds > 0 && <span class="num" aria-hidden="true">{seconds} s</span>}</p>;
+	return <p class="busy" role="status"><span class="spinner" aria-hidden="true" />{what}{seconds > 0 && <span class="num" aria-hidden="true">{seconds} s</span>}
+		{retry && seconds >= STALLED_S && <>{tr('The server has not responded yet.')}<button class="small" onClick={() => { count(0); retry(); }}>{tr('Try again')}</button></>}</p>;
 }
 
 export interface Loaded<T> {
@@ -108,7 +111,7 @@ export function useCame(load: { busy: boolean }, came: () => void): void {
 export function Pending({ of, what }: { of: Loaded<unknown>; what: string }) {
 	return <>
 		{of.error && <Failure error={of.error} retry={of.again} />}
-		{!of.value && of.busy && <Busy what={what} />}
+		{!of.value && of.busy && <Busy what={what} retry={of.again} />}
 	</>;
 }
 

@@ -74,6 +74,7 @@ const zh = {
 	'Sign-in failed.': '登录失败。',
 	'{bold} The page keeps what it shows and continues when the server responds again.': '{bold}已显示的内容会保留；服务器恢复后页面会自动继续。',
 	'The server is not responding.': '服务器没有响应。',
+	'The server has not responded yet.': '服务器尚未响应。',
 	'Skip to the content': '跳到正文',
 	'Checking your session': '正在检查会话',
 	'{name} It is shown only once; the server stores only its hash.': '{name}密钥只显示这一次；服务器只保存它的哈希值。',

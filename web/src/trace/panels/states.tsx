@@ -52,7 +52,7 @@ export function StatesPanel({ id, threads, tids, range, scope }: {
 	return (
 		<Panel title={tr('Thread states')} aside={<>{scope}{lines.length > 0 && <Copy text={tsv(lines)} label={tr('Copy as TSV')} />}</>}>
 			{load.error && <Failure error={load.error} retry={load.again} />}
-			{!of && !load.error && <Busy what={tr('Summing')} />}
+			{!of && !load.error && <Busy what={tr('Summing')} retry={load.again} />}
 			{of && lines.length === 0 && <p class="quiet">{tr('The trace has no data for {chosen} here.', { chosen: chosen.length === 1 ? tr('this thread') : tr('these threads') })}</p>}
 			{lines.length > 0 && <div class={load.busy ? 'stale' : ''}><Table lines={lines} /></div>}
 			{load.value?.partial && <p class="quiet">{tr('Incomplete: the time limit was reached.')}</p>}
