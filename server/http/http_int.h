@@ -62,7 +62,7 @@ const char *tw_target_piece(
 /* The value of the first query pair of that name; NULL if there is none. */
 const char *tw_target_query(const struct tw_target *t, const char *name);
 
-/* --- Content-Encoding --- */
+/* --- content codings (http_coding.c) --- */
 
 /* Thread: a stream one at a time. */
 enum tw_coding { TW_CODING_IDENTITY, TW_CODING_GZIP, TW_CODING_ZSTD };
