@@ -264,6 +264,7 @@ enum tw_status tw_s3_new(
 		return tw_oom(err);
 	}
 	(void)pthread_mutex_init(&s->lock, NULL);
+	tw_curl_pool_init(&s->handles, TW_CURL_POOL_MAX);
 	s->part_bytes = endpoint->part_bytes;
 	s->timeout_s = endpoint->timeout_s;
 	s->count = endpoint->count;
@@ -286,8 +287,7 @@ struct tw_s3 *tw_s3_free(struct tw_s3 *s)
 {
 	if (!s)
 		return NULL;
-	while (s->n_idle)
-		curl_easy_cleanup(s->idle[--s->n_idle]);
+	tw_curl_pool_done(&s->handles);
 	(void)pthread_mutex_destroy(&s->lock);
 	explicit_bzero(&s->key, sizeof s->key);
 	tw_mem_free(s);

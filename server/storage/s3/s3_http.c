@@ -216,30 +216,6 @@ static enum tw_status sign_lines(struct try *t, struct tw_s3_signed *g, struct t
 
 /* --- one attempt --- */
 
-static CURL *take_handle(struct tw_s3 *s)
-{
-	CURL *curl = NULL;
-
-	(void)pthread_mutex_lock(&s->lock);
-	if (s->n_idle)
-		curl = s->idle[--s->n_idle];
-	(void)pthread_mutex_unlock(&s->lock);
-	return curl ? curl : curl_easy_init();
-}
-
-static void return_handle(struct tw_s3 *s, CURL *curl)
-{
-	curl_easy_reset(curl); /* keeps connections */
-	(void)pthread_mutex_lock(&s->lock);
-	if (s->n_idle < TW_S3_IDLE) {
-		s->idle[s->n_idle++] = curl;
-		curl = NULL;
-	}
-	(void)pthread_mutex_unlock(&s->lock);
-	if (curl)
-		curl_easy_cleanup(curl);
-}
-
 static void set_limits(struct try *t, int64_t left_ms)
 {
 	CURL *c = t->curl;
@@ -306,7 +282,7 @@ static enum tw_status begin(struct try *t, struct tw_err *err)
 		st = tw_sha256_begin(GNUTLS_DIG_SHA256, &t->sha, err);
 	if (st == TW_OK && t->sha && ftruncate(t->r->to_fd, 0) != 0)
 		st = tw_fail(err, TW_IO, "a file cannot be truncated");
-	t->curl = st == TW_OK ? take_handle(t->s) : NULL;
+	t->curl = st == TW_OK ? tw_curl_pool_take(&t->s->handles) : NULL;
 	if (st == TW_OK && !t->curl)
 		st = tw_oom(err);
 	if (st != TW_OK)
@@ -326,7 +302,7 @@ static void end(struct try *t)
 		tw_sha256_hex(hash, t->a->got_sha256);
 	}
 	if (t->curl)
-		return_handle(t->s, t->curl);
+		tw_curl_pool_return(&t->s->handles, t->curl);
 	curl_slist_free_all(t->headers);
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "decoder/base/err.h"
+#include "server/base/curl_pool.h"
 #include "server/storage/s3/s3_http.h"
 
 /* --- the access key that signs requests to a store, and its source --- */
@@ -22,12 +23,11 @@ struct tw_s3_key {
 	int64_t read_ns; /* modification time of its file */
 };
 
-enum { TW_S3_IDLE = 32, TW_S3_ENDPOINT = 512, TW_S3_PATH = 2048 };
+enum { TW_S3_ENDPOINT = 512, TW_S3_PATH = 2048 };
 
 struct tw_s3 {
-	pthread_mutex_t lock;   /* of idle, n_idle and key */
-	void *idle[TW_S3_IDLE]; /* libcurl handles */
-	size_t n_idle;
+	struct tw_curl_pool handles;
+	pthread_mutex_t lock; /* of key */
 	struct tw_s3_key key;
 	_Atomic int64_t skew_ms;  /* by how much the store's clock is ahead, as used for signing */
 	_Atomic int64_t ahead_ms; /* the same from its last response; adopted for signing when a

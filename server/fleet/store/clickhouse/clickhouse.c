@@ -2,12 +2,12 @@
 
 #include <ctype.h>
 #include <curl/curl.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "server/base/clock.h"
+#include "server/base/curl_pool.h"
 #include "server/base/file/io.h"
 
 enum {
@@ -30,9 +30,7 @@ struct tw_clickhouse {
 	bool tls;
 	char database[NAME_BYTES + 1], user[NAME_BYTES + 1];
 	char *password_file, *ca_file;
-	pthread_mutex_t lock; /* of idle handles */
-	CURL *idle[IDLE_MAX];
-	unsigned n_idle;
+	struct tw_curl_pool handles;
 	_Atomic uint64_t answered, refused, unanswered;
 };
 
@@ -133,7 +131,7 @@ enum tw_status tw_clickhouse_new(
 		tw_mem_free(c);
 		return tw_oom(err);
 	}
-	(void)pthread_mutex_init(&c->lock, NULL);
+	tw_curl_pool_init(&c->handles, IDLE_MAX);
 	(void)snprintf(c->user, sizeof c->user, "%s", at->user);
 	c->password_file = copy_of(at->password_file);
 	c->ca_file = copy_of(at->ca_file);
@@ -155,9 +153,7 @@ struct tw_clickhouse *tw_clickhouse_free(struct tw_clickhouse *c)
 {
 	if (!c)
 		return NULL;
-	for (unsigned i = 0; i < c->n_idle; i++)
-		curl_easy_cleanup(c->idle[i]);
-	(void)pthread_mutex_destroy(&c->lock);
+	tw_curl_pool_done(&c->handles);
 	tw_mem_free(c->password_file);
 	tw_mem_free(c->ca_file);
 	tw_mem_free(c);
@@ -188,30 +184,6 @@ struct request {
 	bool too_large;
 	int64_t until_ms;
 };
-
-static CURL *take_handle(struct tw_clickhouse *c)
-{
-	CURL *curl = NULL;
-
-	(void)pthread_mutex_lock(&c->lock);
-	if (c->n_idle)
-		curl = c->idle[--c->n_idle];
-	(void)pthread_mutex_unlock(&c->lock);
-	return curl ? curl : curl_easy_init();
-}
-
-static void give_handle(struct tw_clickhouse *c, CURL *curl)
-{
-	curl_easy_reset(curl);
-	(void)pthread_mutex_lock(&c->lock);
-	if (c->n_idle < IDLE_MAX) {
-		c->idle[c->n_idle++] = curl;
-		curl = NULL;
-	}
-	(void)pthread_mutex_unlock(&c->lock);
-	if (curl)
-		curl_easy_cleanup(curl);
-}
 
 /* The signature is libcurl's. */
 /* NOLINTNEXTLINE(readability-non-const-parameter) */
@@ -415,11 +387,11 @@ enum tw_status tw_clickhouse_request(struct tw_clickhouse *c, const struct tw_cl
 
 	if (st != TW_OK)
 		return st;
-	r.curl = take_handle(c);
+	r.curl = tw_curl_pool_take(&c->handles);
 	st = r.curl ? query_hosts(&r, password, err) : tw_oom(err);
 	explicit_bzero(password, sizeof password);
 	if (r.curl)
-		give_handle(c, r.curl);
+		tw_curl_pool_return(&c->handles, r.curl);
 	return st;
 }
 
