@@ -329,9 +329,8 @@ static const char *const formats[] = {"json", "folded", "pprof", NULL};
 const struct tw_param tw_fleet_flame_params[] = {
         TW_PARAM_ENUM("format", formats,
                 "`folded`: one `thread;a;b ns` per line, for flamegraph.pl and other tools. "
-                "`pprof`: "
-                "a profile with time and calls of the same stacks, only top down. Both with up to "
-                "200,000 nodes."),
+                "`pprof`: a profile with the time and calls of the same stacks, not with "
+                "`view=bottom_up`. Both contain up to 200,000 nodes."),
         TW_PARAM_ENUM("view", views, "From threads down, or from methods up to their callers."),
         TW_PARAM_ENUM("metric", metrics, ""),
         {0},

@@ -65,7 +65,8 @@ static const struct tw_param perfetto_params[] = {
                 .kind = TW_PARAM_IS_FLAG,
                 .optional = true,
                 .dflt = true,
-                .about = "`false` omits the system trace; `true` fails with 404 if none was sent."},
+                .about = "`false` omits the system trace; `true` fails with 404 if none was sent, "
+                         "and with 400 if `sanitize` is set."},
         TW_PARAM_ENUM("format", forms,
                 "`tar`: the system trace byte for byte, ours, and a manifest; for Perfetto 58 and "
                 "later."),

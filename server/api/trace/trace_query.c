@@ -261,9 +261,9 @@ const struct tw_param tw_view_range_params[] = {
 
 const struct tw_param tw_view_sanitize_params[] = {
         TW_PARAM_FLAG("sanitize", false,
-                "Omits texts of events, counters, documents, other processes, the device, the date "
-                "and the trace's id; shortens names of threads to their first word, and names of "
-                "calls before a web address."),
+                "Removes private data: texts of events, counters, documents, other processes, the "
+                "device, the date, the trace's id and the system trace. Names of threads are "
+                "shortened to their first word, and names of calls end before a web address."),
         {0},
 };
 
