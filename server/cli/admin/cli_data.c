@@ -182,8 +182,8 @@ enum tw_status tw_cli_data_check_new(const char *data, struct tw_err *err)
 	if (!n.path[0] || n.distance != 1 || last_of(word) != last_of(n.path))
 		return TW_OK;
 	return tw_fail(err, TW_NOT_FOUND,
-	        "%.60s does not exist, but %.60s is a data folder: make the folder first if a new, "
-	        "empty one is meant",
+	        "%.60s does not exist, but %.60s is a data folder: correct --data, or create the "
+	        "folder to start with an empty one",
 	        data, n.path);
 }
 

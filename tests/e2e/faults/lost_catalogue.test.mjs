@@ -291,7 +291,7 @@ test('a start with a misspelt --data is refused, another new folder is made and 
 	for (const slip of ['dta', 'daata/', 'adta']) {
 		const got = await run(['serve', '--data', path.join(dir, slip), '--listen', '127.0.0.1:0']);
 		assert.notEqual(got.code, 0);
-		assert.match(got.stderr + got.out, new RegExp(`${slip} does not exist, but ${data} is a data folder: make the folder first`));
+		assert.match(got.stderr + got.out, new RegExp(`${slip} does not exist, but ${data} is a data folder: correct --data, or create the folder`));
 	}
 	assert.deepEqual(fs.readdirSync(dir), ['data']);
 	await s.start();
