@@ -191,7 +191,8 @@ function mirror() {
 	return sites.filter((line) => line.endsWith(' bookworm')).slice(0, 1).map((line) => line.split(' ')[0]);
 }
 
-const inside = (...args) => run('chroot', [debian, 'env', 'DEBIAN_FRONTEND=noninteractive', 'LC_ALL=C', 'PATH=/usr/sbin:/usr/bin:/sbin:/bin', ...args]);
+/* A temporary folder of the caller need not exist there. */
+const inside = (...args) => run('chroot', [debian, 'env', '-u', 'TMPDIR', 'DEBIAN_FRONTEND=noninteractive', 'LC_ALL=C', 'PATH=/usr/sbin:/usr/bin:/sbin:/bin', ...args]);
 const there = (name) => fs.existsSync(path.join(debian, name));
 
 function install(v) {
@@ -211,7 +212,7 @@ test('in a fresh Debian: installed, upgraded with its data and settings, removed
 		'etc/systemd/system/multi-user.target.wants/tracewell.service']) assert.ok(fs.lstatSync(path.join(debian, name)), name);
 
 	inside('install', '-d', '-o', '4000', '-g', '4000', '-m', '700', '/var/lib/tracewell');
-	wrapper('in-debian', `exec chroot --userspec=4000:4000 ${debian} /usr/bin/tracewell "$@"`);
+	wrapper('in-debian', `exec env -u TMPDIR chroot --userspec=4000:4000 ${debian} /usr/bin/tracewell "$@"`);
 	const config = ['--config', '/etc/tracewell/tracewell.conf'];
 	let id;
 	await serves('/var/lib/tracewell', config, async (s) => (id = await uploads(s)));
