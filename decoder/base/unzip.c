@@ -119,7 +119,7 @@ struct tw_unzip *tw_unzip_free(struct tw_unzip *z)
 	return NULL;
 }
 
-static bool is_zstd(const uint8_t *p)
+bool tw_unzip_is_zstd(const uint8_t p[4])
 {
 	uint32_t magic = tw_u32le(p);
 
@@ -137,7 +137,7 @@ static enum kind recognise(const struct stage *s)
 {
 	if (s->n_head < SNIFF)
 		return KIND_PLAIN;
-	if (is_zstd(s->head))
+	if (tw_unzip_is_zstd(s->head))
 		return KIND_ZSTD;
 	if (s->head[0] == 0x1F && s->head[1] == 0x8B && s->head[2] == 8)
 		return KIND_ZLIB;

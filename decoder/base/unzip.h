@@ -48,6 +48,9 @@ struct tw_unzip *tw_unzip_free(struct tw_unzip *z);
 enum tw_status tw_unzip_push(struct tw_unzip *z, const uint8_t *p, size_t n, struct tw_err *err);
 enum tw_status tw_unzip_finish(struct tw_unzip *z, enum tw_unzip_end *ret, struct tw_err *err);
 
+/* Whether bytes that begin with these are a zstd frame, which may be skippable. */
+bool tw_unzip_is_zstd(const uint8_t p[4]);
+
 /* Compressions found so far, outermost first: "zstd", "gzip,zstd" or "". */
 const char *tw_unzip_kinds(const struct tw_unzip *z);
 uint64_t tw_unzip_bytes(const struct tw_unzip *z); /* decoded so far */

@@ -12,6 +12,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "decoder/base/unzip.h"
 #include "server/api/api.h"
 #include "server/api/ingest/api_ingest.h"
 #include "server/base/clock.h"
@@ -97,7 +98,7 @@ static bool is_coding(struct tw_str s, const char *name)
 static enum tw_status blame_encoding(
         const struct upload *u, const struct part *p, enum tw_status st, struct tw_err *err)
 {
-	static const uint8_t gzip[] = {0x1f, 0x8b}, zstd[] = {0x28, 0xb5, 0x2f, 0xfd};
+	static const uint8_t gzip[] = {0x1f, 0x8b};
 	struct tw_str rest = tw_str_of(tw_req_header(u->req, "Content-Encoding"));
 	struct tw_str last = rest;
 	bool as_declared = true;
@@ -107,7 +108,7 @@ static enum tw_status blame_encoding(
 	if (is_coding(last, "gzip") || is_coding(last, "x-gzip"))
 		as_declared = p->head_len >= sizeof gzip && memcmp(p->head, gzip, sizeof gzip) == 0;
 	else if (is_coding(last, "zstd"))
-		as_declared = p->head_len >= sizeof zstd && memcmp(p->head, zstd, sizeof zstd) == 0;
+		as_declared = p->head_len >= 4 && tw_unzip_is_zstd(p->head);
 	if (u->form || as_declared)
 		return st;
 	return tw_fail_at(err, st, 0,

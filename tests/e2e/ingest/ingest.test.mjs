@@ -176,7 +176,9 @@ test('uploads that are refused', async (t) => {
 			const { json } = await s.post(url, body, { headers: { 'Content-Encoding': encoding } });
 			assert.equal(json.error.message, `Content-Encoding is ${encoding.split(' ').at(-1)}, but the body is not compressed with it and is not a trace`);
 		}
-		assert.doesNotMatch((await s.post(url, zlib.gzipSync('no trace'), { headers: { 'Content-Encoding': 'gzip' } })).json.error.message, /Content-Encoding/);
+		const skippable = Buffer.from('502a4d18040000000102030428b52ffd', 'hex'); // as pzstd begins
+		for (const [encoding, body] of [['gzip', zlib.gzipSync('no trace')], ['zstd', skippable]])
+			assert.doesNotMatch((await s.post(url, body, { headers: { 'Content-Encoding': encoding } })).json.error.message, /Content-Encoding/);
 	});
 	await t.test('forms that are wrong', async () => {
 		const send = (...parts) => {
