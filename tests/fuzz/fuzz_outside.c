@@ -1,7 +1,7 @@
 /* The call tree of a range by subtraction (query_outside.h).  For generated calls in small chunks,
- * it equals a scan of the range.  If stored bytes of the chunks or of the tree were changed, it is
- * a well-formed tree or a refusal.  Input: range, calls per chunk, number of changes; three bytes
- * per change (which tree or chunks, place, value); then three bytes per call. */
+ * it equals a scan of the range.  If stored bytes of the chunks or of the tree were changed, the
+ * result is a well-formed tree or a refusal.  Input: range, calls per chunk, number of changes;
+ * three bytes per change (which tree or chunks, place, value); then three bytes per call. */
 #include "fuzz.h"
 #include "server/query/query_outside.h"
 
@@ -182,7 +182,7 @@ static bool subtract(struct tw_tree *t, const struct calls *c, const struct tw_s
 	return fits;
 }
 
-/* --- the same --- */
+/* --- comparison --- */
 
 static int by_id(const void *a, const void *b)
 {

@@ -29,7 +29,7 @@ const CORES = 2;
 const SAMPLE_MS = 50;
 const bodies = Array.from({ length: UPLOADS }, (_, n) => zlib.gzipSync(sampleTrace(CALLS, n + 1)));
 
-/* Samples the events that running statements wait for; the result ends it and returns the most frequent. */
+/* Samples the wait events of running statements. The returned function stops it and returns the most frequent events. */
 function sampleWaits(db) {
 	const psql = spawn('psql', ['-XqtA', db.base], { stdio: ['pipe', 'pipe', 'inherit'] });
 	let text = '';

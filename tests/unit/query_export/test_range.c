@@ -663,7 +663,7 @@ static void test_outside_of_another_tree(void **state)
 	tw_tree_builder_free(outside);
 }
 
-/* Memory is made for the methods of the trace, whatever a damaged tree has. */
+/* Memory is allocated for the methods of the trace, whatever numbers a damaged tree contains. */
 static void test_outside_of_unknown_method(void **state)
 {
 	struct tw_tree_builder *outside = tw_tree_builder_new(UINT32_MAX);
