@@ -22,7 +22,7 @@ export interface GroupDetail extends Groups, Group { by_version: (Slice & { trac
 export interface Rule { action: 'skip' | 'merge' | 'name'; name?: string; frame?: string; lock?: string; kind?: string; groups?: string[]; enabled?: boolean }
 export interface Rules { version: number; author: string; created_ms: number; rules: Rule[]; versions: { version: number; author: string; created_ms: number }[] }
 
-/** The beginning of a trace's id, by which the search finds it: its millisecond. Ids of the same one differ in their last characters only. */
+/** The beginning of a trace's id, which is its time in milliseconds; the search finds traces by it. Ids of the same millisecond differ in their last characters only. */
 export const shortOf = (id: string) => id.slice(0, 10);
 
 /** In the order of the causes' weight; what each is called. */

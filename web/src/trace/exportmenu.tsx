@@ -1,4 +1,4 @@
-// The box that opens a trace in other tools, and downloads it in their formats.
+// The menu that opens a trace in other tools, and downloads it in their formats.
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { api, tools, type Trace } from '../api/api';
 import { duration } from '../i18n/format';
@@ -20,7 +20,7 @@ const DOWNLOADS: [kind: string, label: string, more?: Record<string, string>][] 
 	['csv', tr('Methods as CSV')],
 ];
 
-/** A window for an address that is known a moment later; it must not reach back into this page. */
+/** Opens a window during the click, as browsers require, and sets its address later. The window must not access this page. */
 async function openLater(address: () => Promise<string>): Promise<void> {
 	const w = window.open('', '_blank');
 	if (!w) throw new Blocked();
@@ -33,7 +33,7 @@ async function openLater(address: () => Promise<string>): Promise<void> {
 	}
 }
 
-/** An absolute address of a file that another tool may fetch for some minutes. */
+/** An absolute address from which another tool can fetch a file for some minutes. */
 async function ticket(id: string, kind: string, query: Record<string, string>): Promise<string> {
 	return location.origin + (await api.ticket(id, kind, new URLSearchParams(query).toString())).path;
 }

@@ -43,7 +43,7 @@ export function download(file: Blob, name: string): void {
 
 const STALLED_S = 10;
 
-/** A pending operation; after a second with its duration so far. With `retry` it is one request, which can be repeated if the server stalls. */
+/** A pending operation; after a second with its duration so far. With `retry`, it can be repeated if the server does not respond. */
 export function Busy({ what, retry }: { what: string; retry?: () => void }) {
 	const [seconds, count] = useState(0);
 	useEffect(() => {

@@ -1,4 +1,4 @@
-// All that is known of the trace as a whole: its facts, and the losses and repairs of its decode.
+// Facts of the whole trace, and the losses and repairs of its decode.
 import { api, type Trace } from '../../api/api';
 import { count } from '../../i18n/format';
 import { serverText } from '../../i18n/servertext';

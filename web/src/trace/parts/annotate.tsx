@@ -1,4 +1,4 @@
-// Annotations beside the timeline: the button that begins one, and flags on the ruler.
+// Annotations at the timeline: the button for a new one, and flags on the ruler.
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { api, may, type AnnotationPlace, type Thread } from '../../api/api';
 import { inField, type Loaded, useLoad } from '../../ui/parts';
@@ -16,7 +16,7 @@ function placeInView(whole: Span, thread: Thread | null): AnnotationPlace {
 	return { ts_ns: Math.round((from + to) / 2) };
 }
 
-/** Begins one; nothing for those who may only look. */
+/** Begins an annotation; for users who may write. */
 export function AnnotateButton({ whole, thread }: { whole: Span; thread: Thread | null }) {
 	const begin = () => {
 		draft.value = placeInView(whole, thread);

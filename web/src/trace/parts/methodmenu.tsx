@@ -37,7 +37,7 @@ export function showSource(name: string): void {
 /** The page of a method over all traces. */
 export const overVersions = (name: string): string => link(`/fleet/methods?${new URLSearchParams({ method: name })}`);
 
-/** Where else a method leads, by its name without parameters. */
+/** Menu items for other pages of a method; `name` is without parameters. */
 export const elsewhere = (name: string): Item[] => (name.startsWith('[') ? [] : [
 	{ label: tr('Over versions'), title: tr('Its times in all traces, by version'), run: () => go(overVersions(name)) },
 	{ label: tr('Source'), title: tr('Source location, owners and last changes'), run: () => showSource(name) },
