@@ -51,7 +51,7 @@ static inline uint64_t tw_hash_str(struct tw_str s, uint64_t salt)
 }
 
 /* FNV-1a, continued from h: the same in every process and version.  For values that are stored or
- * shown, and for small tables of keys that no sender chooses. */
+ * shown, and for small tables whose keys a sender does not choose. */
 #define TW_FNV64_BASIS UINT64_C(0xCBF29CE484222325)
 static inline uint64_t tw_fnv64(uint64_t h, struct tw_str s)
 {
@@ -60,7 +60,7 @@ static inline uint64_t tw_fnv64(uint64_t h, struct tw_str s)
 	return h;
 }
 
-/* Likewise in 32 bits, from the beginning. */
+/* FNV-1a of one string in 32 bits, for the same uses. */
 static inline uint32_t tw_fnv32(struct tw_str s)
 {
 	uint32_t h = 2166136261U;

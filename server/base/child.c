@@ -224,7 +224,7 @@ enum tw_status tw_child_start(
 	return TW_OK;
 }
 
-/* Of all its threads. */
+/* Processor time of all its threads. */
 static int64_t cpu_ns(pid_t pid)
 {
 	struct timespec used;

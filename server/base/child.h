@@ -20,7 +20,7 @@ enum { TW_CHILD_INPUTS = 31, TW_CHILD_FDS = 6 + TW_CHILD_INPUTS };
 /* Jobs of one child that does several: each has an input, and each but the first an output that
  * takes the place of an input.  config.decode_group is at most this. */
 enum { TW_CHILD_JOBS = (TW_CHILD_INPUTS + 1) / 2 };
-/* A child of lower priority that runs may take this many times its wall_s. */
+/* Maximum duration of a child of lower priority in multiples of wall_s (tw_child_is_overdue). */
 enum { TW_CHILD_WALLS = 10 };
 
 /* How a decoder died.  An error that it reports itself is not a death. */
@@ -49,7 +49,7 @@ struct tw_child {
 	int64_t deadline_ms;           /* CLOCK_MONOTONIC */
 	int64_t extend_ms, extensions; /* of the deadline, while it uses processor time */
 	int64_t cpu_ns;                /* used at the last extension */
-	bool killed;                   /* its time was over */
+	bool killed;                   /* its deadline passed */
 	json_t **early; /* receives its last complete line if it dies; NULL: not wanted */
 };
 
@@ -62,7 +62,7 @@ struct tw_child_task {
 	const int *inputs; /* open for reading */
 	size_t n_inputs;
 	unsigned wall_s;                /* seconds it may take */
-	bool background;                /* with a lower priority: TW_CHILD_WALLS */
+	bool background;                /* runs at a lower priority, for longer: TW_CHILD_WALLS */
 	struct tw_child_template *from; /* it is copied; NULL: the program is executed */
 };
 
@@ -72,8 +72,8 @@ enum tw_status tw_child_start(
 
 /* Waits until the child has ended, or kills it after its deadline; then collect. */
 void tw_child_wait(struct tw_child *c);
-/* Whether its deadline is over.  Extends the deadline of a child of lower priority that has used
- * processor time since the last one: it is slow because other processes run, and does not hang. */
+/* Whether its deadline has passed.  Extends the deadline of a child of lower priority that has used
+ * processor time since the last extension: it does not hang, but other processes delay it. */
 bool tw_child_is_overdue(struct tw_child *c, int64_t now_ms);
 void tw_child_kill(struct tw_child *c);
 

@@ -27,8 +27,8 @@ struct tw_child_template {
 
 /* Starts a child that has exactly these descriptors, numbered from 0.  A template that has ended
  * or does not answer is replaced.  No other process has the descriptors then, nor after a failure:
- * a copy whose number did not reach the caller ends before it touches them.  `background`: it has a
- * lower priority before it starts. */
+ * a copy whose number did not reach the caller ends before it touches them.  `background`: the
+ * copy has a lower priority from its start. */
 enum tw_status tw_child_template_copy(struct tw_child_template *t, const int *fds, size_t n,
         bool background, pid_t *ret_pid, struct tw_err *err) TW_MUST_USE;
 /* The next copy is one of a new template.  Existing copies continue. */

@@ -187,7 +187,7 @@ enum tw_status tw_cat_begin_one(struct tw_catalogue *c, struct tw_db **ret, stru
 	return tw_cat_begin_as(c, tw_cat_is_sqlite(c) ? "BEGIN IMMEDIATE" : NULL, ret, err);
 }
 
-/* The same at all servers. */
+/* The same number on all servers. */
 int64_t tw_cat_lock_number(enum tw_cat_subject of, const char *id)
 {
 	struct tw_str with_end = {id, strlen(id) + 1};

@@ -106,8 +106,8 @@ static json_t *trace_task(const struct tw_jobs *j, const struct tw_part *parts, 
 	return json_pack("{s:s,s:o,s:o}", "kind", "trace", "parts", list, "limits", limits_of(j));
 }
 
-/* It takes at least about 50 ms of processor time, and small traces of others do not wait for it.
- */
+/* A large upload takes at least about 50 ms of processor time, so it has a lower priority than
+ * small ones. */
 static bool is_large(const struct tw_job_row *job)
 {
 	uint64_t bytes = 0;

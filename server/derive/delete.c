@@ -68,7 +68,7 @@ enum tw_status tw_delete_decoded(const struct tw_deleter *d, const char *project
 	return st;
 }
 
-/* The upload is all that is left of the trace.  Returns TW_NOT_FOUND. */
+/* Only the upload of the trace is left.  Returns TW_NOT_FOUND. */
 static enum tw_status decode_again(const struct tw_deleter *d, const char *project_id,
         const char *trace_id, struct tw_err *err)
 {

@@ -19,8 +19,8 @@
 /* Traces deleted between two reads of the sums that limits by number or bytes need, because a sum
  * reads all rows. */
 enum { AT_ONCE = 512, FAILED_MAPPING_DAYS = 30 };
-/* Traces that cannot be deleted do not stop the deletion of others, unless there are more of them:
- * a store that is unavailable fails all. */
+/* Deletions of a batch that may fail without ending it: the files of one trace may be unreadable,
+ * but with an unavailable store all deletions fail. */
 enum { FAILED_MOST = 8 };
 
 struct tw_retention_job {

@@ -160,8 +160,8 @@ static bool is_muted(const struct tw_regression *r)
 	return r->muted_until_ms > tw_unix_ms();
 }
 
-/* Whether to list a regression under this event: once, and under the one with which it entered its
- * current state during the period. */
+/* Whether to list a regression under this event.  Each is listed once, under the event of the
+ * period that set its current state. */
 static bool take_listed(struct making *m, const struct tw_regression *r, enum tw_hook_event event)
 {
 	if ((event == TW_HOOK_FIXED) != (r->status == TW_REGRESS_FIXED) ||

@@ -57,7 +57,7 @@ static enum tw_status broken(struct tw_err *err, const char *why)
 	        "the archive cannot be imported: %.100s; nothing was changed", why);
 }
 
-/* By errno. */
+/* Fails with the reason in errno. */
 static enum tw_status cannot_unpack(struct tw_err *err)
 {
 	return tw_fail_errno(

@@ -119,7 +119,7 @@ static bool begin(struct subtraction *s)
 	return s->node_of && s->child_of;
 }
 
-/* Methods that the trace does not have, in a damaged tree, are not listed. */
+/* Skips methods that the trace does not have, as in a damaged tree. */
 static void list_children(struct subtraction *s, uint32_t node)
 {
 	const struct tw_tree_node *nodes = s->tree->nodes;

@@ -21,8 +21,8 @@ enum tw_status tw_outside_add(struct tw_tree_builder *b, const struct tw_selecti
         const struct tw_chunk *c) TW_MUST_USE;
 
 /* Subtracts the linked tree of all these chunks from the stored tree.  Siblings keep their order.
- * max_ns and cpu_ns remain those of the complete thread.  `n_methods`: of the trace; a call of
- * another one is TW_CORRUPT. */
+ * max_ns and cpu_ns remain those of the complete thread.  `n_methods`: those of the trace; a
+ * call of any other is TW_CORRUPT. */
 enum tw_status tw_outside_subtract(struct tw_tree *t, const struct tw_tree_builder *outside,
         uint32_t n_methods, struct tw_err *err) TW_MUST_USE;
 

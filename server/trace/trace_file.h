@@ -114,7 +114,7 @@ const struct tw_thread_info *tw_trace_file_threads(const struct tw_trace_file *f
 /* From the first begin to the last end of its calls, without notes; -1 if it has no times (counts
  * and snapshots). */
 int64_t tw_trace_file_duration_ns(const struct tw_trace_file *f);
-/* Removes what may identify a user or a server, for files that leave the team: from now on notes
+/* Removes data that may identify a user or a server, for files outside the team: from now on notes
  * have no texts (except the fixed words of states), there are no counters, documents and processes,
  * and threads have the first word of their name.  The reader cannot be reused for another trace. */
 void tw_trace_file_sanitize(struct tw_trace_file *f);

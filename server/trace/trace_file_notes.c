@@ -123,7 +123,7 @@ static bool matches(const struct tw_note_query *q, const struct tw_note_row *n, 
 	       (q->kind == TW_NOTE_COUNT || n->kind == q->kind);
 }
 
-/* False: without its texts the note says nothing. */
+/* False: without its texts, nothing is left of the note. */
 static bool sanitize(struct tw_note_row *n)
 {
 	if (n->kind != TW_NOTE_state)

@@ -95,16 +95,16 @@ struct tw_anr_rollup_due {
 	bool (*skips)(void *arg, int64_t day); /* days not to count now; NULL: none */
 	void *arg;
 };
+enum { TW_ANR_ROLLUP_REPORTS_MIN = 256 };
+struct tw_anr_rollup_done {
+	int64_t day; /* -1: none was due, or none could be read */
+	bool packed; /* its reports were counted earlier */
+	bool more;   /* more may be due */
+};
 /* Adds some of the reports of a day to its rollups, so that queries read rollups instead of
  * reports; if none are due, packs the rollups of a day into one row.  *ret is also set after a
  * failure.  Damaged rollups are discarded: the next call for the day counts all its reports
  * again. */
-enum { TW_ANR_ROLLUP_REPORTS_MIN = 256 };
-struct tw_anr_rollup_done {
-	int64_t day; /* -1: none was due, or none could be read */
-	bool packed; /* its reports had been counted before */
-	bool more;   /* more may be due */
-};
 enum tw_status tw_catalogue_anr_rollup(struct tw_catalogue *c, const struct tw_anr_rollup_due *due,
         struct tw_anr_rollup_done *ret, struct tw_err *err) TW_MUST_USE;
 

@@ -195,7 +195,7 @@ static enum tw_status and_tags(
 /* A word is first searched for in the distinct values of each column, which are few.  Its traces
  * are those with one of the values found, so a word that occurs in none reads no trace.  If it
  * occurs in more than VALUES_MAX values of a column, the column itself is compared.  A word that
- * each value of a column has is in every trace (8). */
+ * all values of a column contain is in every trace (8). */
 #define HAS_WORD(text, word)                                                                       \
 	TW_EITHER("has_word(" word "," text ")", text " ~~* " PATTERN(word "::text"))
 #define VALUES(place, value, from)                                                                 \
@@ -323,8 +323,8 @@ static enum tw_status count_ids(
 	return tw_cat_close(&q, err);
 }
 
-/* Whether indexes find the traces of a word and these are few.  SQLite has no statistics: it would
- * read all traces of the project for them. */
+/* Whether indexes find the traces of a word, and their number is at most TW_TRACE_TOTAL_MAX. SQLite
+ * has no statistics: without their ids, it would read all traces of the project. */
 static enum tw_status are_few(
         struct where *w, const struct values found[PLACES], bool *ret, struct tw_err *err)
 {

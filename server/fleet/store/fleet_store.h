@@ -33,8 +33,8 @@ struct tw_fleet_query { /* borrowed */
 	size_t n_only;
 	int64_t until_ms; /* monotonic; 0: no deadline */
 	uint64_t state;   /* an engine's own, see there; 0: the latest */
-	/* Counts deleted traces too, whose ANRs remain counted.  For numbers of traces alone: an
-	 * engine may lack their times. */
+	/* Includes deleted traces, as their ANRs remain counted.  Only for numbers of traces: an
+	 * engine may lack the times of deleted ones. */
 	bool with_deleted;
 };
 
