@@ -14,7 +14,7 @@ import { inFull, until } from '../server.mjs';
 function english(page) {
 	return page.evaluate(() => {
 		const DATA = 'code, pre, kbd, dt, .mono, textarea, [lang]:not(html), option, noscript, .brand, .top .quiet, .name, .tags, .presets';
-		const NAMES = new Set(['Trace', 'Webhook', 'Android', 'ms', 'test', 'web', 'main']);
+		const NAMES = new Set(['Trace', 'Webhook', 'pprof', 'Android', 'ms', 'test', 'web', 'main']);
 		const left = (text) => !NAMES.has(text.trim()) && (/\b[a-z]{2,} [a-z]{2,}\b/.test(text) || /^[^\p{L}\d]*[A-Z]?[a-z]{2,}[^\p{L}\d]*$/u.test(text));
 		const isName = (e) => e.matches(':has(> wbr, > .quiet > wbr)'); // method names break between their words
 		const found = [];
