@@ -10,6 +10,8 @@ static const struct tw_member members[] = {
         TW_MEMBER(TW_MEMBER_TEXT, struct tw_trace_edit, title, .max = TW_TITLE_BYTES),
         TW_MEMBER(TW_MEMBER_FLAG, struct tw_trace_edit, pinned),
         {.name = "tags", .kind = TW_MEMBER_OTHER},
+        {.name = "add_tags", .kind = TW_MEMBER_OTHER},
+        {.name = "remove_tags", .kind = TW_MEMBER_OTHER},
         {0},
 };
 
@@ -31,38 +33,42 @@ static enum tw_status check_tag(const json_t *item, const char **ret, struct tw_
 	return st;
 }
 
-static enum tw_status read_tags(
-        const json_t *body, struct tw_arena *a, struct tw_trace_edit *m, struct tw_err *err)
+static enum tw_status read_tags(const json_t *body, const char *member, struct tw_arena *a,
+        struct tw_tag_list *ret, struct tw_err *err)
 {
-	const json_t *list = json_object_get(body, "tags");
+	const json_t *list = json_object_get(body, member);
 	const char **tags;
 	enum tw_status st = TW_OK;
 
 	if (!list)
 		return TW_OK;
 	if (!json_is_array(list) || json_array_size(list) > TW_TAGS_MAX)
-		return tw_fail(err, TW_BAD_REQUEST, "tags must be a list of at most %d texts",
+		return tw_fail(err, TW_BAD_REQUEST, "%s must be a list of at most %d texts", member,
 		        TW_TAGS_MAX);
-	tags = tw_arena_alloc(a, TW_TAGS_MAX, sizeof *tags);
+	ret->tags = tags = tw_arena_alloc(a, TW_TAGS_MAX, sizeof *tags);
 	if (!tags)
 		return tw_oom(err);
 	for (size_t i = 0; st == TW_OK && i < json_array_size(list); i++)
-		st = check_tag(json_array_get(list, i), &tags[m->n_tags++], err);
-	m->sets_tags = true;
-	m->tags = tags;
+		st = check_tag(json_array_get(list, i), &tags[ret->n++], err);
 	return st;
 }
 
 static enum tw_status read_edit(
         struct tw_req *r, const json_t *body, struct tw_trace_edit *m, struct tw_err *err)
 {
+	struct tw_arena *a = tw_req_arena(r);
 	enum tw_status st =
 	        tw_members_only(body, members, 1, "only ", " of a trace can be changed", err);
 
 	if (st == TW_OK)
 		st = tw_members_read(body, members, m, err);
 	m->sets_pinned = json_object_get(body, "pinned") != NULL;
-	return st == TW_OK ? read_tags(body, tw_req_arena(r), m, err) : st;
+	m->sets_tags = json_object_get(body, "tags") != NULL;
+	if (st == TW_OK)
+		st = read_tags(body, "tags", a, &m->tags, err);
+	if (st == TW_OK)
+		st = read_tags(body, "add_tags", a, &m->add_tags, err);
+	return st == TW_OK ? read_tags(body, "remove_tags", a, &m->remove_tags, err) : st;
 }
 
 static enum tw_status edit_trace(struct tw_req *r, const json_t *body, struct tw_err *err)

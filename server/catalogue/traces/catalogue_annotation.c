@@ -132,18 +132,49 @@ enum tw_status tw_catalogue_annotation_delete(struct tw_catalogue *c, const char
 
 /* --- title, pin and tags --- */
 
-static enum tw_status set_tags(struct tw_db *db, const char *project_id, const char *id,
+#define ADD_TAG                                                                                    \
+	"INSERT INTO trace_tag(project_id,trace_id,tag) VALUES(?,?,?) ON CONFLICT DO NOTHING"
+#define REMOVE_TAG "DELETE FROM trace_tag WHERE project_id=? AND trace_id=? AND tag=?"
+
+static enum tw_status each_tag(struct tw_db *db, const char *sql, const char *project_id,
+        const char *id, const struct tw_tag_list *list, struct tw_err *err)
+{
+	enum tw_status st = TW_OK;
+
+	for (size_t i = 0; st == TW_OK && i < list->n; i++)
+		st = tw_cat_exec(db, NULL, err, sql, "ttt", project_id, id, list->tags[i]);
+	return st;
+}
+
+static enum tw_status count_tags(
+        struct tw_db *db, const char *project_id, const char *id, struct tw_err *err)
+{
+	int64_t n = 0;
+	enum tw_status st = tw_cat_get_int(db, &n, err, /* primary key */
+	        "SELECT count(*) FROM trace_tag WHERE project_id=? AND trace_id=?", "tt",
+	        project_id, id);
+
+	if (st == TW_OK && n > TW_TAGS_MAX)
+		st = tw_fail(err, TW_CONFLICT, "a trace has at most %d tags", TW_TAGS_MAX);
+	return st;
+}
+
+static enum tw_status edit_tags(struct tw_db *db, const char *project_id, const char *id,
         const struct tw_trace_edit *m, struct tw_err *err)
 {
-	enum tw_status st = tw_cat_exec(db, NULL, err,
-	        "DELETE FROM trace_tag WHERE project_id=? AND trace_id=?", "tt", project_id, id);
+	enum tw_status st = TW_OK;
 
-	for (size_t i = 0; st == TW_OK && i < m->n_tags; i++)
+	if (m->sets_tags)
 		st = tw_cat_exec(db, NULL, err,
-		        "INSERT INTO trace_tag(project_id,trace_id,tag) VALUES(?,?,?)"
-		        " ON CONFLICT DO NOTHING",
-		        "ttt", project_id, id, m->tags[i]);
-	return st;
+		        "DELETE FROM trace_tag WHERE project_id=? AND trace_id=?", "tt", project_id,
+		        id);
+	if (st == TW_OK)
+		st = each_tag(db, ADD_TAG, project_id, id, &m->tags, err);
+	if (st == TW_OK)
+		st = each_tag(db, ADD_TAG, project_id, id, &m->add_tags, err);
+	if (st == TW_OK)
+		st = each_tag(db, REMOVE_TAG, project_id, id, &m->remove_tags, err);
+	return st == TW_OK && m->add_tags.n > 0 ? count_tags(db, project_id, id, err) : st;
 }
 
 static enum tw_status must_exist(
@@ -159,20 +190,25 @@ static enum tw_status must_exist(
 	return st;
 }
 
+enum { TAGS_BYTES = TW_TAGS_MAX * (TW_TAG_BYTES + 1) + 1 };
+
 /* Separated by commas, which tags do not contain. */
-static void list_tags(const struct tw_trace_edit *m, char *out, size_t cap)
+static const char *join_tags(const struct tw_tag_list *list, char out[TAGS_BYTES])
 {
 	size_t len = 0;
 
-	for (size_t i = 0; i < m->n_tags && len < cap; i++)
-		len += (size_t)snprintf(out + len, cap - len, "%s%s", i ? "," : "", m->tags[i]);
+	out[0] = '\0';
+	for (size_t i = 0; i < list->n && len < TAGS_BYTES; i++)
+		len += (size_t)snprintf(
+		        out + len, TAGS_BYTES - len, "%s%s", i ? "," : "", list->tags[i]);
+	return out;
 }
 
 enum tw_status tw_catalogue_trace_edit(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, const struct tw_trace_edit *m, struct tw_err *err)
 {
 	struct tw_db *w = NULL;
-	char tags[TW_TAGS_MAX * (TW_TAG_BYTES + 1) + 1] = "";
+	char tags[TAGS_BYTES], added[TAGS_BYTES], removed[TAGS_BYTES];
 	enum tw_status st = tw_cat_begin(c, TW_SUBJECT_TRACE, trace_id, &w, err);
 
 	if (st != TW_OK)
@@ -186,16 +222,18 @@ enum tw_status tw_catalogue_trace_edit(struct tw_catalogue *c, const char *proje
 		st = tw_cat_exec(w, NULL, err,
 		        "UPDATE trace SET pinned=? WHERE project_id=? AND trace_id=?", "itt",
 		        (int64_t)m->pinned, project_id, trace_id);
-	if (st == TW_OK && m->sets_tags)
-		st = set_tags(w, project_id, trace_id, m, err);
-	if (m->sets_tags)
-		list_tags(m, tags, sizeof tags);
+	if (st == TW_OK)
+		st = edit_tags(w, project_id, trace_id, m, err);
 	return tw_cat_end_audited(c, w, st,
 	        &(struct tw_change){"trace.edit", project_id, trace_id,
 	                .facts = {{"title", m->title},
 	                        {"pinned", !m->sets_pinned ? NULL
 	                                   : m->pinned     ? "true"
 	                                                   : "false"},
-	                        {"tags", m->sets_tags ? tags : NULL}}},
+	                        {"tags", m->sets_tags ? join_tags(&m->tags, tags) : NULL},
+	                        {"add_tags", m->add_tags.n ? join_tags(&m->add_tags, added) : NULL},
+	                        {"remove_tags", m->remove_tags.n
+	                                                ? join_tags(&m->remove_tags, removed)
+	                                                : NULL}}},
 	        err);
 }

@@ -18,13 +18,17 @@ struct tw_fields; /* catalogue_row.h: the JSON of rows */
 /* Tags have no commas, so that several fit one query parameter. */
 enum { TW_TITLE_BYTES = 200, TW_TAG_BYTES = 64, TW_TAGS_MAX = 20 };
 
+struct tw_tag_list { /* duplicates are ignored */
+	const char *const *tags;
+	size_t n;
+};
 struct tw_trace_edit {     /* unset fields stay unchanged */
 	const char *title; /* NULL: unset */
 	bool sets_pinned, pinned;
-	bool sets_tags;
-	const char *const *tags; /* duplicates are ignored */
-	size_t n_tags;
+	bool sets_tags;                                 /* `tags` replaces all */
+	struct tw_tag_list tags, add_tags, remove_tags; /* in this order */
 };
+/* TW_NOT_FOUND.  TW_CONFLICT if the trace would have more than TW_TAGS_MAX tags. */
 enum tw_status tw_catalogue_trace_edit(struct tw_catalogue *c, const char *project_id,
         const char *trace_id, const struct tw_trace_edit *edit, struct tw_err *err) TW_MUST_USE;
 

@@ -79,6 +79,7 @@ function changes(v) {
 		['PUT /api/v1/anr/rules', 'setting.set', '/api/v1/anr/rules', { rules: [] }, 'anr_rules', { version: '1', value: '{"rules":[]}' }],
 		['PUT /api/v1/detectors', 'setting.set', '/api/v1/detectors', { rules: [] }, 'detectors', { version: '1', value: '{"rules":[]}' }],
 		['PATCH /api/v1/traces/{id}', 'trace.edit', t, { title: 'slow', pinned: true, tags: ['a', 'b'] }, v.trace, { title: 'slow', pinned: 'true', tags: 'a,b' }],
+		['PATCH /api/v1/traces/{id}', 'trace.edit', t, { add_tags: ['c', 'd'], remove_tags: ['a'] }, v.trace, { add_tags: 'c,d', remove_tags: 'a' }],
 		['POST /api/v1/traces/{id}/annotations', 'annotation.create', `${t}/annotations`, { text: 'here', ts_ns: 1 }, v.trace],
 		['PATCH /api/v1/traces/{id}/annotations/{annotation}', 'annotation.edit', () => `${t}/annotations/${v.annotation}`, { text: 'there' }, v.trace],
 		['DELETE /api/v1/traces/{id}/annotations/{annotation}', 'annotation.delete', () => `${t}/annotations/${v.annotation}`, undefined, v.trace],

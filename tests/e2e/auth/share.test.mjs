@@ -57,9 +57,20 @@ test('a trace has a title, a pin and tags', async (t) => {
 		assert.equal((await mark({ tags: many(21) })).status, 400);
 		assert.equal((await s.get(at)).json.tags.length, 20, 'a refusal changes nothing');
 	});
+	await t.test('tags are added and removed beside those of others', async () => {
+		const names = Array.from({ length: 20 }, (_, n) => `t${String(n).padStart(2, '0')}`);
+		await mark({ tags: ['old'] });
+		for (const r of await Promise.all([...names.slice(0, 18).map((n) => mark({ add_tags: [n, n] })), mark({ remove_tags: ['old', 'none'] })])) assert.equal(r.status, 200, r.text);
+		assert.deepEqual((await s.get(at)).json.tags, names.slice(0, 18));
+		const full = await mark({ add_tags: ['x', 'y', 'z'] });
+		assert.equal(full.status, 409, full.text);
+		assert.equal(full.json.error.message, 'a trace has at most 20 tags');
+		assert.deepEqual((await mark({ add_tags: ['x', 'y', 'z'], remove_tags: ['t00', 'x'] })).json.tags, [...names.slice(1, 18), 'y', 'z']);
+		assert.deepEqual((await mark({ tags: names, add_tags: ['t00'] })).json.tags, names);
+	});
 	await t.test('invalid values are refused', async () => {
 		const before = (await s.get(at)).json;
-		for (const bad of [...notText('title'), { tags: [''] }, { tags: ['  '] }, { tags: ['a,b'] }, { tags: 'a' }, { tags: [1] }, { tags: ['a\nb'] },
+		for (const bad of [...notText('title'), { tags: [''] }, { tags: ['  '] }, { tags: ['a,b'] }, { tags: 'a' }, { tags: [1] }, { tags: ['a\nb'] }, { add_tags: ['a,b'] }, { remove_tags: 'a' },
 			{ pinned: 'yes' }, { pinned: null }, {}, { title: 'x', app: 'y' }, { title: 'good', tags: [''] }]) {
 			const r = await mark(bad);
 			assert.equal(r.status, 400, `${bad} ${r.text}`);

@@ -521,7 +521,8 @@ static void use_traces(struct session *s, const char *id)
 static void use_marks(struct session *s, const char *id)
 {
 	static const char *const tags[] = {"slow", "seen", "slow"};
-	const struct tw_trace_edit marks = {"title", true, true, true, tags, 3};
+	const struct tw_trace_edit marks = {
+	        "title", true, true, true, {tags, 3}, {tags, 1}, {tags, 1}};
 	const struct tw_annotation note = {.author = "me",
 	        .text = "here",
 	        .ts_ns = 1,
