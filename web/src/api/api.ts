@@ -243,7 +243,7 @@ export const api = {
 		get<{ traces: Trace[]; total: number; total_is_capped: boolean; next_cursor: string | null }>('/api/v1/traces', p, s),
 	trace: (id: string, s?: AbortSignal, of: Params = {}) => get<Trace>(trace(id), of, s),
 	remove: (id: string) => send('DELETE', trace(id)),
-	mark: async (id: string, m: { title?: string; pinned?: boolean; tags?: string[] }, of: Params = {}) => (await send('PATCH', trace(id), m, of)).json() as Promise<Trace>,
+	mark: async (id: string, m: { title?: string; pinned?: boolean; add_tags?: string[]; remove_tags?: string[] }, of: Params = {}) => (await send('PATCH', trace(id), m, of)).json() as Promise<Trace>,
 	annotations: (id: string, s?: AbortSignal) => get<{ annotations: Annotation[] }>(`${trace(id)}/annotations`, {}, s),
 	annotate: async (id: string, at: AnnotationPlace, text: string) => (await send('POST', `${trace(id)}/annotations`, { ...at, text })).json() as Promise<{ id: string }>,
 	editAnnotation: (id: string, one: string, text: string) => send('PATCH', `${trace(id)}/annotations/${one}`, { text }),

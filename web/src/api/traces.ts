@@ -1,5 +1,5 @@
 // Row texts of a trace list, and the parameters of its address.
-import { api, type Trace } from './api';
+import type { Trace } from './api';
 import { count, duration, harmless } from '../i18n/format';
 import { tr } from '../i18n/strings/frame';
 
@@ -10,15 +10,6 @@ export function namesOf(t: Trace): string[] {
 }
 
 export const nameOf = (t: Trace): string => harmless(namesOf(t).join(' '));
-
-let tagging: Promise<unknown> = Promise.resolve();
-
-/** Changes a trace's current tags, after earlier changes: a request replaces all tags. */
-export function retag(id: string, change: (tags: string[]) => string[]): Promise<unknown> {
-	const done = tagging.then(async () => api.mark(id, { tags: change((await api.trace(id)).tags) }));
-	tagging = done.catch(() => 0);
-	return done;
-}
 
 /** The device with its system, which a trace states as Android's version or by name. */
 export const deviceOf = ({ device, os }: Trace['meta']) => [device, os && (/^\d/.test(os) ? `Android ${os}` : os)].filter(Boolean).join(', ');

@@ -8,7 +8,7 @@ import { Dialog, Popover } from '../ui/popover';
 import { sidesOf } from '../compare/comparedoc';
 import { link } from '../ui/route';
 import { tr } from '../i18n/strings/list';
-import { loss, nameOf, retag, several } from '../api/traces';
+import { loss, nameOf, several } from '../api/traces';
 
 const MERGE_MAX = 16;
 const FORMATS: [kind: string, label: string][] = [
@@ -72,7 +72,7 @@ function Tags({ list, run }: { list: Trace[]; run: (verb: string, one: (t: Trace
 		e.preventDefault();
 		const one = tag.trim();
 		hold('');
-		run(tr('Tagging'), (t) => (t.tags.includes(one) ? Promise.resolve() : retag(t.id, (tags) => [...tags, one])));
+		run(tr('Tagging'), (t) => (t.tags.includes(one) ? Promise.resolve() : api.mark(t.id, { add_tags: [one] })));
 	};
 	return <>
 		<form class="row" onSubmit={add}>
@@ -83,7 +83,7 @@ function Tags({ list, run }: { list: Trace[]; run: (verb: string, one: (t: Trace
 		</form>
 		{used.length > 0 && <div class="row">{used.map((u) => (
 			<span class="tag" key={u}>{u}<button class="plain" aria-label={tr('Remove the tag {u}', { u })}
-				onClick={() => run(tr('Tagging'), (t) => (t.tags.includes(u) ? retag(t.id, (tags) => tags.filter((x) => x !== u)) : Promise.resolve()))}>×</button></span>))}</div>}
+				onClick={() => run(tr('Tagging'), (t) => (t.tags.includes(u) ? api.mark(t.id, { remove_tags: [u] }) : Promise.resolve()))}>×</button></span>))}</div>}
 	</>;
 }
 

@@ -7,7 +7,7 @@ import { Popover } from '../ui/popover';
 import { link } from '../ui/route';
 import { Pinned, Tag } from '../ui/tag';
 import { tr } from '../i18n/strings/trace';
-import { deviceOf, lengthOf, nameOf, namesOf, retag, stateName } from '../api/traces';
+import { deviceOf, lengthOf, nameOf, namesOf, stateName } from '../api/traces';
 
 function TitleForm({ t, save, close }: { t: Trace; save: (title: string) => void; close: () => void }) {
 	const [title, hold] = useState(t.title);
@@ -52,8 +52,8 @@ function Edit({ t, run }: { t: Trace; run: (job: Promise<unknown>) => Promise<un
 		<TitleForm t={t} save={(title) => void run(api.mark(t.id, { title })).then(close, () => undefined)} close={close} />
 		<div class="row">{t.tags.map((tag) => (
 			<span class="row tagged" key={tag}><span>{tag}</span>
-				<button class="plain quiet" aria-label={tr('Remove the tag {tag}', { tag })} onClick={() => void run(retag(t.id, (tags) => tags.filter((x) => x !== tag)))}>×</button></span>))}
-			<TagForm add={(tag) => void run(retag(t.id, (tags) => [...tags, tag]))} /></div>
+				<button class="plain quiet" aria-label={tr('Remove the tag {tag}', { tag })} onClick={() => void run(api.mark(t.id, { remove_tags: [tag] }))}>×</button></span>))}
+			<TagForm add={(tag) => void run(api.mark(t.id, { add_tags: [tag] }))} /></div>
 		<div class="row"><button class="small" aria-pressed={t.pinned} title={tr('Pinned traces are kept when others expire')} onClick={() => void run(api.mark(t.id, { pinned: !t.pinned }))}>{t.pinned ? tr('Unpin') : tr('Pin')}</button> <Ends t={t} /></div>
 	</>}</Popover>;
 }
