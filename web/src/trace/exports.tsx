@@ -50,7 +50,7 @@ export function Exports({ t, name }: { t: Trace; name: string }) {
 		<a class="button later" href={api.perfettoUrl(t.id)} download>{tr('Download .perfetto-trace')}</a>
 		<Popover label={tr('Other tools')} title={tr('Open or download')}>{() => <menu.Page t={t} name={name} view={view()} range={selected()} run={run} />}</Popover>
 		{failed && <div class="notice bad away" role="alert">
-			<strong>{failed.error instanceof Blocked ? tr('The window was blocked.') : tr('The trace could not be sent to Perfetto.')}</strong>
+			<strong>{failed.error instanceof Blocked ? tr('The window was blocked.') : tr('The trace could not be sent.')}</strong>
 			<p>{failed.error.message}</p>
 			<p class="row"><button onClick={failed.again}>{tr('Try again')}</button><button onClick={() => fail(null)}>{tr('Dismiss')}</button></p>
 		</div>}

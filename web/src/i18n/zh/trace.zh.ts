@@ -71,7 +71,7 @@ const zh = {
 	'Download .perfetto-trace': '下载 .perfetto-trace',
 	'Other tools': '其他工具',
 	'The window was blocked.': '窗口被拦截。',
-	'The trace could not be sent to Perfetto.': '未能把 Trace 传给 Perfetto。',
+	'The trace could not be sent.': '未能传送 Trace。',
 	'Try again': '重试',
 	'Dismiss': '关闭提示',
 	'Findings': '检测结果',
