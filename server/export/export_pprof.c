@@ -31,8 +31,7 @@ static void head(struct tw_export *x, uint32_t i)
 	uint64_t wall;
 
 	(void)i;
-	p->w.out = &x->out;
-	(void)tw_pprof_string(&p->w, TW_STR("")); /* the format requires "" at index 0 */
+	tw_pprof_begin(&p->w, &x->out);
 	wall = tw_pprof_type(&p->w, TW_PPROF_SAMPLE_TYPE, "wall", "nanoseconds");
 	(void)tw_pprof_type(&p->w, TW_PPROF_SAMPLE_TYPE, "calls", "count");
 	if (x->info->has_cpu)

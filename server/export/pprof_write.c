@@ -35,6 +35,12 @@ uint64_t tw_pprof_string(struct tw_pprof *p, struct tw_str s)
 	return p->strings++;
 }
 
+void tw_pprof_begin(struct tw_pprof *p, struct tw_buf *out)
+{
+	*p = (struct tw_pprof){.out = out};
+	(void)tw_pprof_string(p, TW_STR(""));
+}
+
 /* Writes a message of two numbers, in the fields 1 and 2. */
 static void put_pair(struct tw_buf *out, unsigned field, const uint64_t values[2])
 {

@@ -33,9 +33,11 @@ struct tw_pprof { /* allocation failures are recorded in out */
 	uint64_t strings; /* written so far */
 };
 
+/* Begins a profile: its first string, at index 0, must be "". */
+void tw_pprof_begin(struct tw_pprof *p, struct tw_buf *out);
 void tw_pprof_number(struct tw_pprof *p, unsigned field, uint64_t v);
 size_t tw_pprof_varint_bytes(uint64_t v);
-/* Writes a string and returns its index in the table; the first one must be "". */
+/* Writes a string and returns its index in the table. */
 uint64_t tw_pprof_string(struct tw_pprof *p, struct tw_str s);
 /* Writes a sample type or the period's, and returns the index of its name. */
 uint64_t tw_pprof_type(struct tw_pprof *p, unsigned field, const char *type, const char *unit);

@@ -470,14 +470,14 @@ static bool put_pprof(struct tw_fleet_request *q, const struct flame *a)
 {
 	const struct tw_flame *f = &a->flame;
 	const uint32_t top = top_of(f);
-	struct tw_pprof p = {.out = &q->out};
+	struct tw_pprof p;
 	uint32_t *path = tw_arena_alloc(q->arena, (size_t)f->n + 1, sizeof *path); /* by depth */
 	size_t *bytes = tw_arena_alloc(q->arena, (size_t)f->n + 1, sizeof *bytes); /* likewise */
 	uint8_t *written = tw_arena_zalloc(q->arena, (size_t)a->taking.names.n + 2, 1);
 
 	if (!path || !bytes || !written)
 		return false;
-	(void)tw_pprof_string(&p, TW_STR("")); /* the format requires "" at index 0 */
+	tw_pprof_begin(&p, &q->out);
 	tw_pprof_number(&p, TW_PPROF_DEFAULT_TYPE,
 	        tw_pprof_type(&p, TW_PPROF_SAMPLE_TYPE, metrics[a->cpu], "nanoseconds"));
 	(void)tw_pprof_type(&p, TW_PPROF_SAMPLE_TYPE, "calls", "count");
