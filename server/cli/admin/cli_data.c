@@ -131,24 +131,36 @@ static void compare_folders(struct nearest *n, const char *dir, const char *word
 		(void)closedir(d);
 }
 
+static void copy_without_slashes(char out[PATH_BYTES], const char *data)
+{
+	(void)snprintf(out, PATH_BYTES, "%s", data);
+	for (size_t len = strlen(out); len > 1 && out[len - 1] == '/'; len--)
+		out[len - 1] = '\0';
+}
+
+/* Moves the last name of a path to *word; the path is then "/" or "" above its first name. */
+static void take_last(char path[PATH_BYTES], char word[PATH_BYTES])
+{
+	char *slash = strrchr(path, '/');
+
+	(void)snprintf(word, PATH_BYTES, "%s", slash ? slash + 1 : path);
+	if (slash)
+		slash[slash == path] = '\0';
+	else
+		path[0] = '\0';
+}
+
 /* Suggests a correction for the first missing folder of the path. */
 static void find_nearest(const char *data, struct nearest *n)
 {
 	char dir[PATH_BYTES], rest[PATH_BYTES] = "", word[PATH_BYTES];
 
-	(void)snprintf(dir, sizeof dir, "%s", data);
-	for (size_t len = strlen(dir); len > 1 && dir[len - 1] == '/'; len--)
-		dir[len - 1] = '\0';
+	copy_without_slashes(dir, data);
 	compare_folders(n, dir, "data", "");
 	while (dir[0] && !n->path[0]) {
-		char *slash = strrchr(dir, '/');
 		char longer[PATH_BYTES];
 
-		(void)snprintf(word, sizeof word, "%s", slash ? slash + 1 : dir);
-		if (slash)
-			slash[slash == dir] = '\0';
-		else
-			dir[0] = '\0';
+		take_last(dir, word);
 		compare_folders(n, dir, word, rest);
 		if (strcmp(dir, "/") == 0 ||
 		        snprintf(longer, sizeof longer, "/%s%s", word, rest) >= (int)sizeof longer)
@@ -168,16 +180,11 @@ enum tw_status tw_cli_data_check_new(const char *data, struct tw_err *err)
 {
 	char dir[PATH_BYTES], word[PATH_BYTES];
 	struct nearest n = {.path = ""};
-	char *slash;
 
 	if (access(data, F_OK) == 0)
 		return TW_OK;
-	(void)snprintf(dir, sizeof dir, "%s", data);
-	for (size_t len = strlen(dir); len > 1 && dir[len - 1] == '/'; len--)
-		dir[len - 1] = '\0';
-	slash = strrchr(dir, '/');
-	(void)snprintf(word, sizeof word, "%s", slash ? slash + 1 : dir);
-	dir[slash ? slash - dir + (slash == dir) : 0] = '\0';
+	copy_without_slashes(dir, data);
+	take_last(dir, word);
 	compare_folders(&n, dir, word, "");
 	if (!n.path[0] || n.distance != 1 || last_of(word) != last_of(n.path))
 		return TW_OK;
