@@ -7,7 +7,7 @@ import { boxesOf, childrenOf } from '../trace/graph/flamelayout';
 import { count, duration, splitName, withoutParameters } from '../i18n/format';
 import { Graph } from '../trace/graph/graph';
 import { metricOf } from '../trace/graph/graphparts';
-import { elsewhere, type About } from '../trace/parts/methodmenu';
+import { copying, elsewhere, type About } from '../trace/parts/methodmenu';
 import type { Item } from '../ui/menu';
 import { afresh, useMore } from '../ui/panelstate';
 import { MethodName } from '../ui/parts';
@@ -105,8 +105,6 @@ export function Focus({ name = text('focus'), of }: { name?: string; of: (name: 
 	return name ? <nav class="steps"><span class="step" title={name}>{tr('only {name}', { name })}<button class="plain" aria-label={tr('Show the whole comparison')} onClick={() => of('')}>×</button></span></nav> : null;
 }
 
-const copy = (name: string): void => void navigator.clipboard?.writeText(name).catch(() => undefined);
-
 /** `focus` limits the graph to a method, `find` finds its calls. Threads are the top level of `threads`; they are not methods. */
 export function DiffGraph({ c, side, root, go, more, focus, find, threads = false }: {
 	c: ComparedTree; side: 'a' | 'b'; root: number[]; go: (root: number[]) => void; more: () => void; focus: (name: string) => void; find?: (name: string) => void; threads?: boolean;
@@ -122,14 +120,13 @@ export function DiffGraph({ c, side, root, go, more, focus, find, threads = fals
 	const words = wordsOf([]);
 	const isThread = (m: number) => threads && (root.length ? m === root[0] : c.parent.some((p, i) => i > 0 && p === 0 && c.method[i] === m));
 	const itemsOf = ({ method, name }: About): Item[] => {
-		const last = { label: tr('Copy name'), run: () => copy(name) };
-		if (isThread(method)) return [last];
+		if (isThread(method)) return [copying(name)];
 		const plain = plainName(c.names.find((n) => n.method === method)!);
 		return [
 			{ label: tr('Only this method'), run: () => focus(plain) },
 			...(find ? [{ label: tr('Find its calls'), run: () => find(plain) }] : []),
 			...elsewhere(plain),
-			last,
+			copying(name),
 		];
 	};
 	return <Graph a={a} label={tr('Differential flame graph')} hold="graph" metric={metricOf('wall', words)} words={words} matches={null} names={[]} fill={fill} factsOf={(i) => factsOf(c, nodes[i])} itemsOf={itemsOf}

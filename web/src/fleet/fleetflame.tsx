@@ -13,7 +13,7 @@ import { boxesOf } from '../trace/graph/flamelayout';
 import { SaveGraph } from '../trace/graph/flamesave';
 import { Graph } from '../trace/graph/graph';
 import { Crumbs, metricOf, type Answer } from '../trace/graph/graphparts';
-import type { About } from '../trace/parts/methodmenu';
+import { copying, type About } from '../trace/parts/methodmenu';
 import { matching } from '../ui/matching';
 import { afresh, useTable } from '../ui/panelstate';
 import { Busy, Choice, Failure, MethodName, Panel, useLoad } from '../ui/parts';
@@ -62,7 +62,7 @@ function itemsOf({ method, name }: About, a: Graphed) {
 		{ label: tr('Callers and callees'), run: () => center(plain) },
 		{ label: tr('Over versions'), run: () => visit(methodLink(plain)) },
 		{ label: tr('Its calls in all traces'), run: () => visit(searchLink(plain)) },
-		{ label: tr('Copy name'), run: () => void navigator.clipboard?.writeText(name).catch(() => undefined) },
+		copying(name),
 	];
 }
 

@@ -92,7 +92,6 @@ const zh = {
 	'{methods} of {total} methods': '{total} 个方法中的 {methods} 个',
 	'Show more': '显示更多',
 	'Only this method': '只看此方法',
-	'Copy name': '复制名称',
 	'Find its calls': '查找它的调用',
 	'Its times in all traces, by version': '它在所有 Trace 中的时间，按版本',
 	'only {name}': '只看 {name}',

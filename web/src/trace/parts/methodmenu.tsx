@@ -23,6 +23,8 @@ function copy(text: string): void {
 	navigator.clipboard?.writeText(text).catch(() => undefined);
 }
 
+export const copying = (name: string): Item => ({ label: tr('Copy name'), run: () => copy(name) });
+
 /** The flame graph may be in another tab: shows it, and focuses the middle of a sandwich. */
 function showGraph(): void {
 	showTab('flame');
@@ -64,7 +66,7 @@ export function itemsOf({ method, name, stack, row, show }: About): Item[] {
 	if (isMethod) items.push({ label: tr('Find its calls'), run: () => set({ find: name }) });
 	if (may.write && isMethod) items.push({ label: tr('Annotate'), title: tr('Annotate this method'), run: () => { draft.value = { method }; } });
 	items.push(...elsewhere(withoutParameters(name)));
-	items.push({ label: tr('Copy name'), run: () => copy(name) });
+	items.push(copying(name));
 	if (row) items.push({ label: tr('Copy row'), run: () => copy(row) });
 	if (stack && stack.length > 1) items.push({ label: tr('Copy stack'), run: () => copy([...stack].reverse().map((f) => tr('	at {f}', { f })).join('\n')) });
 	return items;
